@@ -1,0 +1,1 @@
+"""From a mapping plan to tile programs."""

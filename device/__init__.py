@@ -1,0 +1,1 @@
+"""Devices that run a program; none is supported yet, see the README."""

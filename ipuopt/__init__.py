@@ -1,0 +1,1 @@
+"""Optimiser for programs of Graphcore IPUs: mapping, placement and exchange with bounds."""

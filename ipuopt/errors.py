@@ -1,0 +1,88 @@
+"""Exceptions of ipuopt: one line each, with the exit code that the command line returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class Error(Exception):
+    """Base of every exception that ipuopt raises on purpose.
+
+    ``str(error)`` is one line: where, what was found, what would be right.
+    """
+
+    exit_code = 1
+
+
+class InputError(Error):
+    """Bad usage or bad input: names file, line, key, what was found and what would be right."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Infeasibility:
+    """Why no plan fits, in numbers.
+
+    Attributes
+    ----------
+    where
+        Tile and step, or the constraint, for people.
+    demand, capacity
+        In ``unit``; ``demand > capacity``.
+    unit
+        ``"bytes"`` or ``"cycles"``.
+    owners
+        Largest contributors, at most five, as ``(name, amount)``, largest first.
+    levers
+        What would make it fit.
+    """
+
+    where: str
+    demand: int
+    capacity: int
+    unit: str
+    owners: tuple[tuple[str, int], ...]
+    levers: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        owners = ", ".join(f"{name} {amount:,}".replace(",", " ") for name, amount in self.owners)
+        levers = "; ".join(self.levers)
+        text = f"{self.where}: needs {self.demand} {self.unit} of {self.capacity}"
+        if owners:
+            text += f" (largest: {owners})"
+        return f"{text}; would fit with: {levers}" if levers else text
+
+
+class InfeasibleError(Error):
+    """Proven infeasible; ``explanation`` holds demand, capacity and owners."""
+
+    exit_code = 3
+
+    def __init__(self, explanation: Infeasibility) -> None:
+        super().__init__(str(explanation))
+        self.explanation = explanation
+
+
+class LimitError(Error):
+    """A limit was reached and there is no plan at all."""
+
+    exit_code = 5
+
+
+class CheckError(Error):
+    """A checker rejected a plan: a solver or a lowering contradicts the formulation."""
+
+    exit_code = 6
+
+    def __init__(self, what: str, violations: tuple[tuple[str, str], ...]) -> None:
+        first = "; ".join(f"{label}: {message}" for label, message in violations[:3])
+        more = f" (and {len(violations) - 3} more)" if len(violations) > 3 else ""
+        super().__init__(f"{what}: {first}{more}")
+        self.violations = violations
+
+
+class MissingPartError(Error):
+    """An optional part is missing: which, and how to install it."""
+
+    exit_code = 7

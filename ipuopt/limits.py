@@ -1,0 +1,64 @@
+"""Limits of one run, handed down to every stage and solver."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+
+def _never() -> bool:
+    return False
+
+
+def _ignore(stage: str, value: int) -> None:
+    del stage, value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a solve may use, and whom it tells.
+
+    Attributes
+    ----------
+    deadline
+        Value of :func:`time.monotonic` at which the caller wants the result; infinity for none.
+    gap
+        Stop once ``(objective - bound) / max(1, objective)`` is proven to be at most this.
+    threads
+        Threads or processes the solve may use, at least 1.
+    seed
+        Seed of every random choice.
+    deterministic
+        Repeatable mode: one worker where a solver is only then repeatable, effort limited by
+        deterministic counters; the deadline stays as an emergency stop.
+    memory_bytes
+        Memory the whole process may use; None for no limit.
+    should_stop
+        Polled; true ends the search with the incumbent.
+    on_solution, on_bound
+        Called with the stage's name and a new incumbent or bound.
+    """
+
+    deadline: float = math.inf
+    gap: float = 0.0
+    threads: int = 1
+    seed: int = 0
+    deterministic: bool = False
+    memory_bytes: int | None = None
+    should_stop: Callable[[], bool] = _never
+    on_solution: Callable[[str, int], None] = _ignore
+    on_bound: Callable[[str, int], None] = _ignore
+
+    def remaining_s(self) -> float:
+        """Seconds to the deadline, at least 0; infinity without one."""
+        return max(0.0, self.deadline - time.monotonic())
+
+    def expired(self) -> bool:
+        """Whether the deadline has passed or the caller asked to stop."""
+        return self.should_stop() or time.monotonic() >= self.deadline
+
+    def within(self, seconds: float) -> Limits:
+        """Same limits, with a deadline at most ``seconds`` from now."""
+        return replace(self, deadline=min(self.deadline, time.monotonic() + seconds))

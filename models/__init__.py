@@ -1,0 +1,1 @@
+"""One package a problem: mapping, placement, exchange."""

@@ -1,0 +1,1 @@
+"""Back ends and search loops that know nothing of IPUs."""
