@@ -1,0 +1,15 @@
+"""Typed wrapper around numba, so that compiled kernels keep their signatures for type checkers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def kernel(function: F) -> F:
+    """Compile ``function`` without the interpreter; the machine code is cached on disk."""
+    return cast(F, numba.njit(cache=True)(function))
