@@ -1,0 +1,94 @@
+"""What a finished solve hands back: plan, tables, addresses, start events, reports, total."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ipuopt.plan import Plan
+from ipuopt.program import IntArray, Program
+from ipuopt.report import Limit, SolveReport, gap_of
+from ipuopt.workload.model import Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total:
+    """Cycles of the whole program.
+
+    Attributes
+    ----------
+    heuristic
+        Total of the program built from the built-in heuristics alone; None if it was not built.
+    objective
+        Total of the program in the result, recomputed by the checker.
+    bound
+        Mapping bound: valid for every program made of the same candidates under the cost model;
+        None where a plan was given instead of searched.
+    unit
+        Always ``"cycles"``.
+    """
+
+    heuristic: int | None
+    objective: int
+    bound: int | None
+    unit: str = "cycles"
+
+    @property
+    def gap(self) -> float | None:
+        """Relative gap; None without a bound."""
+        return gap_of(self.objective, self.bound)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A plan with everything a loader needs.
+
+    Attributes
+    ----------
+    plan, program
+        Mapping plan and its lowered tables.
+    address
+        Byte address of every shard, shape ``(shards,)``.
+    boundary
+        Boundary between interleaved and standard memory of every tile, shape ``(tiles,)``.
+    start
+        Event at which the first word of every transfer leaves, shape ``(transfers,)``.
+    horizon
+        Events of every phase, in the order of ``program.phases``.
+    """
+
+    plan: Plan
+    program: Program
+    address: IntArray
+    boundary: IntArray
+    start: IntArray
+    horizon: IntArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """Outcome of :func:`ipuopt.solve`.
+
+    Attributes
+    ----------
+    workload
+        What was solved.
+    built
+        The checked program.
+    reports
+        One a stage and phase, in order.
+    total
+        Cycles of the whole program.
+    limit
+        Why the run stopped early; None when every stage was complete.
+    """
+
+    workload: Workload
+    built: Built
+    reports: tuple[SolveReport, ...]
+    total: Total
+    limit: Limit | None = None
+
+    @property
+    def plan(self) -> Plan:
+        """The mapping plan."""
+        return self.built.plan
