@@ -1,0 +1,266 @@
+"""Options of a solve: flag, ``IPUOPT_*`` variable, ``solve:`` section, default, in that order."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from ipuopt.errors import InputError
+from ipuopt.quantities import flag, fraction, seconds, size_bytes, whole
+
+MAX_SECONDS = 365 * 86400.0
+MAX_THREADS = 1024
+MAX_SEED = 2**31 - 1
+"""Largest seed that every solver takes."""
+MIN_MEMORY_BYTES = 64 << 20
+"""Less than the interpreter with numpy and a solver loaded."""
+DEFAULT_TIME_LIMIT_S = 300.0
+
+
+class Solver(StrEnum):
+    """Which back end proves and improves; HEURISTIC starts none."""
+
+    AUTO = "auto"
+    CPSAT = "cpsat"
+    HIGHS = "highs"
+    HEURISTIC = "heuristic"
+
+
+def available_threads() -> int:
+    """CPUs that this process may use: affinity and the cgroup quota, at least 1."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, min(count or 1, cgroup_cpus()))
+
+
+def cgroup_cpus(root: Path = Path("/sys/fs/cgroup")) -> int:
+    """Whole CPUs of the cgroup quota (version 2, then 1), rounded up; ``MAX_THREADS`` without."""
+    try:
+        quota, period = (root / "cpu.max").read_text().split()
+    except (OSError, ValueError):
+        try:
+            quota = (root / "cpu/cpu.cfs_quota_us").read_text().strip()
+            period = (root / "cpu/cpu.cfs_period_us").read_text().strip()
+        except OSError:
+            return MAX_THREADS
+    if not quota.isdigit() or not period.isdigit() or int(period) == 0:
+        return MAX_THREADS
+    return max(1, math.ceil(int(quota) / int(period)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolveOptions:
+    """What a solve may use and how it searches.
+
+    Attributes
+    ----------
+    time_limit_s
+        Wall clock of the whole run in seconds, above 0; None for no limit.
+    gap
+        Stop once proven within it, 0..1; None to search until optimal.
+    threads
+        Threads or processes, at least 1.
+    seed
+        Seed of every random choice, 0..2^31 - 1.
+    deterministic
+        Repeatable mode, see :class:`ipuopt.limits.Limits`.
+    memory_limit_bytes
+        Memory of the whole process; None for no limit.
+    solver
+        See :class:`Solver`.
+
+    Raises
+    ------
+    ValueError
+        For a value out of its range.
+    """
+
+    time_limit_s: float | None = DEFAULT_TIME_LIMIT_S
+    gap: float | None = None
+    threads: int = field(default_factory=available_threads)
+    seed: int = 0
+    deterministic: bool = False
+    memory_limit_bytes: int | None = None
+    solver: Solver = Solver.AUTO
+
+    def __post_init__(self) -> None:
+        for option in OPTIONS:
+            value = getattr(self, option.field)
+            try:
+                object.__setattr__(self, option.field, option.parse(value))
+            except ValueError as error:
+                raise ValueError(f"{option.field}: found {value!r}, expected {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option in all the places where it can be set.
+
+    Attributes
+    ----------
+    key
+        Key in the ``solve:`` section; ``--time-limit`` and ``IPUOPT_TIME_LIMIT`` follow from it.
+    field
+        Name in :class:`SolveOptions`.
+    parse
+        Value from text or number; raises ``ValueError`` with what would be right.
+    metavar, help
+        For ``--help``.
+    """
+
+    key: str
+    field: str
+    parse: Callable[[object], Any]
+    metavar: str
+    help: str
+
+    @property
+    def flag(self) -> str:
+        """``"--time-limit"``."""
+        return "--" + self.key.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        """``"IPUOPT_TIME_LIMIT"``."""
+        return f"IPUOPT_{self.key.upper()}"
+
+
+def _optional(parse: Callable[[object], Any]) -> Callable[[object], Any]:
+    """Also takes None and ``"none"``, which lift the limit."""
+
+    def parse_or_none(value: object) -> Any:
+        if value is None or (isinstance(value, str) and value.strip().casefold() == "none"):
+            return None
+        try:
+            return parse(value)
+        except ValueError as error:
+            raise ValueError(f"{error}, or none") from None
+
+    return parse_or_none
+
+
+def _time_limit(value: object) -> float:
+    limit = seconds(value)
+    if not 0 < limit <= MAX_SECONDS:
+        raise ValueError(f"a duration above 0 and up to {MAX_SECONDS:.0f} s")
+    return limit
+
+
+def _memory_limit(value: object) -> int:
+    limit = size_bytes(value)
+    if limit < MIN_MEMORY_BYTES:
+        raise ValueError(f"at least {MIN_MEMORY_BYTES >> 20}MiB")
+    return limit
+
+
+def _solver(value: object) -> Solver:
+    if isinstance(value, str) and value in set(Solver):
+        return Solver(value)
+    raise ValueError(" or ".join((", ".join(list(Solver)[:-1]), list(Solver)[-1])))
+
+
+OPTIONS = (
+    Option(
+        "time_limit",
+        "time_limit_s",
+        _optional(_time_limit),
+        "60|90s|2m|1h",
+        f"Wall clock of the whole command, or none.  [default: {DEFAULT_TIME_LIMIT_S:.0f}s]",
+    ),
+    Option(
+        "gap", "gap", _optional(fraction), "FRACTION", "Stop when proven within this gap (0.01)."
+    ),
+    Option(
+        "threads",
+        "threads",
+        lambda value: whole(value, 1, MAX_THREADS),
+        "N",
+        "Threads to use.  [default: the CPUs this process may use]",
+    ),
+    Option(
+        "seed",
+        "seed",
+        lambda value: whole(value, 0, MAX_SEED),
+        "N",
+        "Seed of every random choice.  [default: 0]",
+    ),
+    Option("deterministic", "deterministic", flag, "", "Same files from every run."),
+    Option(
+        "memory_limit",
+        "memory_limit_bytes",
+        _optional(_memory_limit),
+        "SIZE",
+        "Memory of the process (4GiB), or none.  [default: none]",
+    ),
+    Option(
+        "solver",
+        "solver",
+        _solver,
+        "|".join(Solver),
+        "Back end; heuristic starts none.  [default: auto]",
+    ),
+)
+"""Every option, in the order of ``--help``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Value of an option and where it comes from."""
+
+    value: Any
+    origin: str
+
+
+def resolve(
+    flags: Mapping[str, object],
+    environment: Mapping[str, str],
+    section: Mapping[str, object],
+) -> dict[str, Setting]:
+    """Setting of every option by key.
+
+    Parameters
+    ----------
+    flags
+        By key; only those that were given.
+    environment
+        Usually ``os.environ``; an empty variable counts as absent.
+    section
+        The workload's ``solve`` mapping, normalised.
+
+    Raises
+    ------
+    InputError
+        Naming the flag or variable, what was found, what would be right.
+    """
+    defaults = SolveOptions()
+    settings: dict[str, Setting] = {}
+    for option in OPTIONS:
+        places = (
+            (flags.get(option.key), option.flag, f"flag {option.flag}"),
+            (environment.get(option.variable) or None, option.variable, option.variable),
+        )
+        for raw, place, origin in places:
+            if raw is not None:
+                try:
+                    settings[option.key] = Setting(option.parse(raw), origin)
+                except ValueError as error:
+                    raise InputError(f"{place}: found {raw!r}, expected {error}") from None
+                break
+        else:
+            if option.key in section:
+                settings[option.key] = Setting(section[option.key], "workload")
+            else:
+                settings[option.key] = Setting(getattr(defaults, option.field), "default")
+    return settings
+
+
+def options_of(settings: Mapping[str, Setting]) -> SolveOptions:
+    """Options with the values of ``settings``."""
+    known = {option.key: option.field for option in OPTIONS}
+    values = {known[key]: setting.value for key, setting in settings.items()}
+    assert set(values) <= {item.name for item in fields(SolveOptions)}
+    return SolveOptions(**values)
