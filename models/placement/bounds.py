@@ -1,0 +1,138 @@
+"""Load bounds: bytes that live together need as many addresses; proof that a tile is too full."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ipuopt.errors import Infeasibility
+from ipuopt.models.placement.problem import IntArray, Problem
+
+LARGEST_OWNERS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Bytes of one class that live together, at the step where they need most.
+
+    Attributes
+    ----------
+    step
+        A step in which they live; 0 without buffers.
+    demand
+        Bytes of address space that they need at least.
+    buffers
+        Their indices.
+    """
+
+    step: int
+    demand: int
+    buffers: IntArray
+
+
+def load(problem: Problem, interleaved: int) -> Load:
+    """Largest load of a class.
+
+    In one step, let ``g`` be the least alignment of the live buffers. Every address is a multiple
+    of ``g``, so the next buffer starts no earlier than ``g``-rounded size after a start; only the
+    last buffer of an extent counts with its own bytes. Interleaved buffers form one extent,
+    standard ones at most two. The most live bytes occur in a step in which a buffer starts.
+    """
+    chosen = np.flatnonzero(problem.interleaved == interleaved)
+    if not len(chosen):
+        return Load(0, 0, chosen)
+    size, alignment = problem.size_bytes[chosen], problem.alignment[chosen]
+    start, stop = problem.live_start[chosen], problem.live_stop[chosen]
+    steps = np.unique(start)
+    live = (start <= steps[:, None]) & (steps[:, None] < stop)
+    unit = np.where(live, alignment, np.iinfo(np.int64).max).min(axis=1)[:, None]
+    slack = np.where(live, -size % unit, 0)
+    demand = np.where(live, size, 0).sum(axis=1) + slack.sum(axis=1)
+    extents = 1 if interleaved else 2
+    demand -= np.sort(slack, axis=1)[:, -extents:].sum(axis=1)
+    worst = int(np.argmax(demand))
+    return Load(int(steps[worst]), int(demand[worst]), chosen[live[worst]])
+
+
+def footprint_bound(problem: Problem) -> int:
+    """Least footprint in bytes: the largest loads of both classes, whose ranges are disjoint."""
+    return load(problem, 1).demand + load(problem, 0).demand
+
+
+def _explanation(
+    where: str,
+    step: int,
+    needs: tuple[int, int],
+    buffers: IntArray,
+    problem: Problem,
+    names: Sequence[str],
+    levers: tuple[str, ...],
+) -> Infeasibility:
+    order = np.lexsort((buffers, -problem.size_bytes[buffers]))[:LARGEST_OWNERS]
+    owners = tuple((names[i], int(problem.size_bytes[i])) for i in buffers[order])
+    return Infeasibility(
+        where=f"{problem.name}, step {step}: {where}",
+        demand=needs[0],
+        capacity=needs[1],
+        unit="bytes",
+        owners=owners,
+        levers=levers,
+    )
+
+
+def explain(problem: Problem, names: Sequence[str]) -> Infeasibility | None:
+    """Proof by load that no placement exists; None if the load leaves that open.
+
+    Parameters
+    ----------
+    names
+        Name of every buffer, for the owners.
+
+    Notes
+    -----
+    The boundary is fixed for all steps, so standard buffers must do with what the largest
+    interleaved load leaves, whenever that occurs; the same holds for a single standard buffer,
+    which must fit below ``low_stop`` or above the boundary.
+    """
+    regions = problem.regions
+    interleaved, standard = load(problem, 1), load(problem, 0)
+    high = regions.high_stop - regions.high_start
+    low = regions.low_stop - regions.low_start
+    if interleaved.demand > high:
+        return _explanation(
+            "interleaved buffers",
+            interleaved.step,
+            (interleaved.demand, high),
+            interleaved.buffers,
+            problem,
+            names,
+            ("more tiles or inner parts for this step", "a smaller inner block"),
+        )
+    granules = -(-interleaved.demand // regions.granule)
+    above = max(0, high - granules * regions.granule)
+    if standard.demand > low + above:
+        reserved = high - above
+        return _explanation(
+            f"standard buffers beside {reserved} interleaved",
+            standard.step,
+            (standard.demand + reserved, low + high),
+            np.concatenate((standard.buffers, interleaved.buffers)),
+            problem,
+            names,
+            ("more tiles for the largest values", "smaller interleaved buffers"),
+        )
+    sizes = np.where(problem.interleaved == 0, problem.size_bytes, 0)
+    largest = int(np.argmax(sizes)) if len(sizes) else -1
+    if largest >= 0 and sizes[largest] > max(low, above):
+        return _explanation(
+            "largest standard buffer, in one piece",
+            int(problem.live_start[largest]),
+            (int(sizes[largest]), max(low, above)),
+            np.array([largest]),
+            problem,
+            names,
+            ("more tiles for this value",),
+        )
+    return None
