@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 class Error(Exception):
@@ -71,15 +73,29 @@ class LimitError(Error):
 
 
 class CheckError(Error):
-    """A checker rejected a plan: a solver or a lowering contradicts the formulation."""
+    """A checker rejected a plan: a solver or a lowering contradicts the formulation.
+
+    Attributes
+    ----------
+    violations
+        Every ``(label, message)``.
+    artifacts
+        JSON values worth keeping, by name: the plan, the model.
+    """
 
     exit_code = 6
 
-    def __init__(self, what: str, violations: tuple[tuple[str, str], ...]) -> None:
+    def __init__(
+        self,
+        what: str,
+        violations: tuple[tuple[str, str], ...],
+        artifacts: Mapping[str, Any] | None = None,
+    ) -> None:
         first = "; ".join(f"{label}: {message}" for label, message in violations[:3])
         more = f" (and {len(violations) - 3} more)" if len(violations) > 3 else ""
         super().__init__(f"{what}: {first}{more}")
         self.violations = violations
+        self.artifacts = dict(artifacts or {})
 
 
 class MissingPartError(Error):

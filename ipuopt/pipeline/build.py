@@ -1,0 +1,161 @@
+"""From a plan to a program that a loader could take: lower, place, schedule, check."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+
+from ipuopt.codegen import check as lowering_check
+from ipuopt.codegen.lower import lower
+from ipuopt.codegen.phases import exchange_problem, phase_slice
+from ipuopt.errors import CheckError, InfeasibleError
+from ipuopt.events import Events
+from ipuopt.limits import Limits
+from ipuopt.models import exchange, placement
+from ipuopt.plan import Plan
+from ipuopt.program import IntArray, Program
+from ipuopt.report import SolveReport, status_of
+from ipuopt.result import Built
+from ipuopt.target.constants import SYNC_CYCLES
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Complete:
+    """A checked program with the reports of placement and of every phase."""
+
+    built: Built
+    reports: tuple[SolveReport, ...]
+
+    @property
+    def cycles(self) -> int:
+        """Cycles of the whole program."""
+        return total_cycles(self.built)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Placed:
+    """A plan with its checked tables and addresses; only start events are missing."""
+
+    plan: Plan
+    program: Program
+    address: IntArray
+    boundary: IntArray
+    report: SolveReport
+
+
+def build(plan: Plan, limits: Limits, events: Events) -> Complete | None:
+    """Lower, place and schedule ``plan``; None when no addresses were found for it.
+
+    Raises
+    ------
+    InfeasibleError
+        When a tile is proven not to hold its buffers.
+    CheckError
+        When tables, addresses or start events break a rule: a bug in the stage that made them.
+    """
+    events.on_stage("placement")
+    placed = _lower_and_place(plan, limits, heuristic=False)
+    if placed is None:
+        return None
+    events.on_stage("exchange")
+    sizes = [_receivers(placed.program, step) for step in placed.program.phases]
+    solutions, reports = [], []
+    for phase, size in enumerate(sizes):
+        share = size / max(1, sum(sizes[phase:]))
+        problem = _problem(placed, phase)
+        solution, report = exchange.solve(problem, limits.within(limits.remaining_s() * share))
+        solutions.append(solution)
+        reports.append(report)
+    return Complete(built=_assemble(placed, solutions), reports=(placed.report, *reports))
+
+
+def build_heuristic(plan: Plan, limits: Limits) -> Complete | None:
+    """Build ``plan`` with the heuristics alone; None when they find no addresses."""
+    try:
+        placed = _lower_and_place(plan, limits, heuristic=True)
+    except InfeasibleError as error:
+        logger.info("the heuristic plan does not fit: %s", error)
+        return None
+    if placed is None:
+        return None
+    solutions, reports = [], []
+    for phase in range(len(placed.program.phases)):
+        problem = _problem(placed, phase)
+        solution, horizon = exchange.schedule_heuristic(problem)
+        bound, source = exchange.lower_bound(problem)
+        solutions.append(solution)
+        reports.append(
+            SolveReport(
+                stage="exchange",
+                model=problem.name,
+                status=status_of(horizon, bound),
+                heuristic=horizon,
+                objective=horizon,
+                bound=bound,
+                bound_source=source,
+                unit="cycles",
+            )
+        )
+    return Complete(built=_assemble(placed, solutions), reports=(placed.report, *reports))
+
+
+def total_cycles(built: Built) -> int:
+    """Cycles of the program: steps of all tiles one after another, phases with their sync."""
+    phases = int(built.horizon.sum()) + SYNC_CYCLES * len(built.horizon)
+    return int(built.program.step_cycles().sum()) + phases
+
+
+def _lower_and_place(plan: Plan, limits: Limits, *, heuristic: bool) -> _Placed | None:
+    program = lower(plan)
+    _refuse("lowering", lowering_check.check(plan, program))
+    placed, report = placement.solve_program(program, limits, heuristic_only=heuristic)
+    if placed is None:
+        logger.info("placement found no addresses: %s", report.run.note)
+        return None
+    violations = placement.check_program(program, placed.address, placed.boundary)
+    _refuse("placement", violations)
+    return _Placed(
+        plan=plan,
+        program=program,
+        address=placed.address,
+        boundary=placed.boundary,
+        report=report,
+    )
+
+
+def _receivers(program: Program, step: int) -> int:
+    """Receivers of a phase: what its scheduling time grows with."""
+    part = phase_slice(program, step)
+    bounds = program.transfers.destination_start
+    return int(bounds[part.stop] - bounds[part.start])
+
+
+def _problem(placed: _Placed, phase: int) -> exchange.Problem:
+    return exchange_problem(placed.program, placed.address, phase)
+
+
+def _assemble(placed: _Placed, solutions: list[exchange.Solution]) -> Built:
+    """Put the schedules of all phases together; each passes its checker here."""
+    horizon = np.zeros(len(solutions), dtype=np.int64)
+    for phase, solution in enumerate(solutions):
+        problem = _problem(placed, phase)
+        _refuse(f"exchange {problem.name}", exchange.check(problem, solution))
+        horizon[phase] = exchange.horizon(problem, solution)
+    starts = [solution.start for solution in solutions]
+    return Built(
+        plan=placed.plan,
+        program=placed.program,
+        address=placed.address,
+        boundary=placed.boundary,
+        start=np.concatenate(starts) if starts else np.zeros(0, dtype=np.int64),
+        horizon=horizon,
+    )
+
+
+def _refuse(what: str, violations: tuple[tuple[str, str], ...]) -> None:
+    if violations:
+        raise CheckError(what, violations)

@@ -1,0 +1,187 @@
+"""The whole flow: map, lower, place, schedule; the best complete program seen is the result."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from dataclasses import dataclass
+
+from ipuopt.errors import CheckError, InfeasibleError, LimitError
+from ipuopt.events import Events
+from ipuopt.limits import Limits
+from ipuopt.models import mapping
+from ipuopt.models.mapping.check_plan import check_plan
+from ipuopt.models.mapping.space import Space, build_space
+from ipuopt.options import SolveOptions, Solver
+from ipuopt.pipeline.build import Complete, build, build_heuristic
+from ipuopt.pipeline.watch import Watch
+from ipuopt.plan import Plan
+from ipuopt.report import Limit, SolveReport
+from ipuopt.result import Result, Total
+from ipuopt.workload.model import Workload
+
+logger = logging.getLogger(__name__)
+
+MAPPING_SHARE = 0.4
+"""Most of the time left that the mapping model may take; its bound is the bound of the whole."""
+
+RETRIES = 3
+"""Times the mapping is solved again after a plan that placement could not serve."""
+
+FINISH_SHARE, FINISH_S = 0.05, 5.0
+"""Part of the time limit, and most seconds, kept for the last check and for writing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What the steps of one search share."""
+
+    workload: Workload
+    options: SolveOptions
+    limits: Limits
+    events: Events
+
+
+def solve(
+    workload: Workload,
+    options: SolveOptions,
+    *,
+    plan: Plan | None = None,
+    events: Events | None = None,
+) -> Result:
+    """Solve ``workload``, or build the given ``plan`` for it.
+
+    Parameters
+    ----------
+    workload
+        The graph and its target.
+    options
+        Limits and choices; see :class:`ipuopt.options.SolveOptions`.
+    plan
+        Lower, place and schedule this plan instead of searching for one; the total then has no
+        bound.
+    events
+        Callbacks for progress, and the wish to stop.
+
+    Raises
+    ------
+    InfeasibleError
+        When no plan fits the memory of a tile, with demand, capacity and owners.
+    LimitError
+        When a limit was reached before any program was complete.
+    CheckError
+        When a checker refuses what a stage made, or a bound contradicts a checked program.
+    """
+    events = events or Events()
+    watch = Watch(events.should_stop, options.memory_limit_bytes)
+    search = _Search(workload, options, _limits(options, events, watch), events)
+    report = None
+    if plan is None:
+        heuristic, main, report = _search(search)
+    else:
+        _refuse_plan(workload, plan)
+        heuristic, main = build_heuristic(plan, search.limits), _build(search, plan)
+    complete = [program for program in (main, heuristic) if program is not None]
+    if not complete:
+        raise LimitError(f"{workload.name}: no program was complete when the search ended")
+    best = min(complete, key=lambda program: program.cycles)
+    if best is not main:
+        events.on_message("the program built from heuristics alone is the shortest; it is kept")
+    bound = None if report is None else report.bound
+    _refuse_contradiction(bound, best)
+    return Result(
+        workload=workload,
+        built=best.built,
+        reports=(() if report is None else (report,)) + best.reports,
+        total=Total(
+            heuristic=None if heuristic is None else heuristic.cycles,
+            objective=best.cycles,
+            bound=bound,
+        ),
+        limit=watch.reason or _time_limit(search.limits, best.reports, report),
+    )
+
+
+def _limits(options: SolveOptions, events: Events, watch: Watch) -> Limits:
+    limit_s = math.inf if options.time_limit_s is None else options.time_limit_s
+    kept_s = min(FINISH_S, FINISH_SHARE * limit_s)
+    return Limits(
+        deadline=time.monotonic() + limit_s - kept_s,
+        gap=options.gap or 0.0,
+        threads=options.threads,
+        seed=options.seed,
+        deterministic=options.deterministic,
+        memory_bytes=options.memory_limit_bytes,
+        should_stop=watch,
+        on_solution=events.on_solution,
+        on_bound=events.on_bound,
+    )
+
+
+def _search(search: _Search) -> tuple[Complete | None, Complete | None, SolveReport]:
+    """Program of the heuristics, program of the solvers, report of the mapping."""
+    limits, events = search.limits, search.events
+    events.on_stage("mapping")
+    space = build_space(search.workload, limits)
+    beam = mapping.beam_search(space.problem, limits)
+    heuristic = None
+    if beam is not None:
+        events.on_stage("heuristic program")
+        heuristic = build_heuristic(_plan(search, space, beam), limits)
+    events.on_stage("mapping")
+    solution, report = _solve_mapping(search, space)
+    if solution is None and heuristic is None:
+        if report.bound is None and report.objective is None and limits.expired():
+            raise LimitError(f"{search.workload.name}: the limit came before the first mapping")
+        raise InfeasibleError(mapping.explain(space.problem))
+    main = None
+    if solution is not None and search.options.solver is not Solver.HEURISTIC:
+        main = _build(search, _plan(search, space, solution))
+        for _ in range(RETRIES):
+            if main is not None or solution is None or limits.expired():
+                break
+            events.on_message("a plan could not be placed; the mapping is solved without it")
+            space = space.forbid(solution)
+            solution, _ = _solve_mapping(search, space)
+            if solution is not None:
+                main = _build(search, _plan(search, space, solution))
+    return heuristic, main, report
+
+
+def _solve_mapping(search: _Search, space: Space) -> tuple[mapping.Solution | None, SolveReport]:
+    limits = search.limits
+    share = limits.within(MAPPING_SHARE * limits.remaining_s())
+    return mapping.solve(space.problem, share, backend=search.options.solver.value)
+
+
+def _plan(search: _Search, space: Space, solution: mapping.Solution) -> Plan:
+    plan = space.plan(solution)
+    _refuse_plan(search.workload, plan)
+    return plan
+
+
+def _build(search: _Search, plan: Plan) -> Complete | None:
+    return build(plan, search.limits, search.events)
+
+
+def _refuse_plan(workload: Workload, plan: Plan) -> None:
+    violations = check_plan(workload, plan)
+    if violations:
+        raise CheckError("mapping plan", violations)
+
+
+def _refuse_contradiction(bound: int | None, best: Complete) -> None:
+    """A valid bound is never above a checked program made of the same candidates."""
+    if bound is not None and bound > best.cycles:
+        message = f"mapping bound {bound} above the checked program of {best.cycles} cycles"
+        raise CheckError("total", (("bound", message),), {"plan": best.built.plan.to_json()})
+
+
+def _time_limit(
+    limits: Limits, reports: tuple[SolveReport, ...], report: SolveReport | None
+) -> Limit | None:
+    stopped = {r.limit for r in (*reports, *((report,) if report else ())) if r.limit is not None}
+    if limits.remaining_s() == 0.0 or Limit.TIME in stopped:
+        return Limit.TIME
+    return min(stopped, default=None)
