@@ -1,0 +1,160 @@
+"""Pieces: views of a source and a destination cut at each other's span ends (lowering.md 4.1).
+
+Spans are already joined where they touch, and a pair of shards meets in one rectangle at most, so
+no two pieces of a phase continue each other on both sides but at the length limit: the merging
+of consecutive pieces in lowering.md 4.1 has nothing left to do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ipuopt.codegen.lower.moves import Moves, ranges
+from ipuopt.codegen.lower.spans import view_spans
+from ipuopt.compiled import kernel
+from ipuopt.layout import IntArray, LayoutError
+from ipuopt.program import ShardTable
+from ipuopt.target.constants import WORD_BYTES
+
+NO_LIMIT = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Contiguous bytes on both sides, shape ``(pieces,)`` each, sorted by move.
+
+    Attributes
+    ----------
+    move
+        Index of the move cut.
+    source_offset, destination_offset
+        Bytes from the start of the source shard and of the destination's matrix.
+    size_bytes
+        Length.
+    """
+
+    move: IntArray
+    source_offset: IntArray
+    destination_offset: IntArray
+    size_bytes: IntArray
+
+    def __len__(self) -> int:
+        return len(self.move)
+
+
+@kernel
+def _spans_of(
+    shape: IntArray, shard: int, box: IntArray, offsets: IntArray, lengths: IntArray
+) -> int:
+    kind, block, size, row, rows, column, columns = shape[shard]
+    view = (box[0] - row, box[1] - row, box[2] - column, box[3] - column)
+    return view_spans((kind, block, size), (rows, columns), view, offsets, lengths)
+
+
+@kernel
+def _most_spans(shape: IntArray, shard: IntArray, box: IntArray) -> int:
+    """Most spans that one view has."""
+    most = 0
+    offsets, lengths = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    for move in range(len(shard)):
+        most = max(most, _spans_of(shape, shard[move], box[move], offsets, lengths))
+    return most
+
+
+@kernel
+def _cut(
+    shape: IntArray,
+    source: IntArray,
+    destination: IntArray,
+    box: IntArray,
+    limit: int,
+    spans: IntArray,
+    pieces: IntArray,
+) -> int:
+    """Cut all moves; pieces beyond the array are only counted. Returns -1 - move on a mismatch."""
+    count = 0
+    for move in range(len(source)):
+        here = _spans_of(shape, source[move], box[move], spans[0], spans[1])
+        there = _spans_of(shape, destination[move], box[move], spans[2], spans[3])
+        i, j, left, right = 1, 1, 0, 0
+        while i <= here and j <= there:
+            length = min(spans[1, i] - left, spans[3, j] - right, limit)
+            if count < pieces.shape[1]:
+                pieces[0, count] = move
+                pieces[1, count] = spans[0, i] + left
+                pieces[2, count] = spans[2, j] + right
+                pieces[3, count] = length
+            count += 1
+            left += length
+            right += length
+            if left == spans[1, i]:
+                i, left = i + 1, 0
+            if right == spans[3, j]:
+                j, right = j + 1, 0
+        if i <= here or j <= there:
+            return -1 - move
+    return count
+
+
+def shapes(shards: ShardTable, element_bytes: IntArray) -> IntArray:
+    """Order kind, block, element bytes, and start and extent of rows and columns of shards."""
+    rows = shards.row_stop - shards.row_start
+    columns = shards.column_stop - shards.column_start
+    parts = (
+        shards.order,
+        shards.order_block,
+        element_bytes,
+        shards.row_start,
+        rows,
+        shards.column_start,
+        columns,
+    )
+    return np.stack(parts, axis=1)
+
+
+def cut(shape: IntArray, moves: Moves, limit_bytes: int, where: str) -> Pieces:
+    """Pieces of all moves.
+
+    Parameters
+    ----------
+    shape
+        What :func:`shapes` gives.
+    limit_bytes
+        Longest piece, :data:`NO_LIMIT` for none.
+    where
+        Named in errors.
+
+    Raises
+    ------
+    LayoutError
+        If a piece is not made of whole words, or the two sides differ in bytes.
+    """
+    box = np.stack(moves.box, axis=1)
+    first = moves.destination[moves.destination_start[:-1]]
+    most = max(_most_spans(shape, moves.source, box), _most_spans(shape, first, box))
+    spans = np.zeros((4, most + 1), dtype=np.int64)
+    pieces = np.zeros((4, 0), dtype=np.int64)
+    count = _cut(shape, moves.source, first, box, limit_bytes, spans, pieces)
+    if count < 0:
+        raise LayoutError(f"{where}: move {-1 - count} has other bytes at its destination")
+    pieces = np.zeros((4, count), dtype=np.int64)
+    _cut(shape, moves.source, first, box, limit_bytes, spans, pieces)
+    odd = np.flatnonzero((pieces[1] | pieces[2] | pieces[3]) % WORD_BYTES)
+    if len(odd):
+        at = pieces[:, odd[0]]
+        raise LayoutError(
+            f"{where}: a piece of {at[3]} bytes from offset {at[1]} to offset {at[2]} is not made "
+            f"of whole {WORD_BYTES}-byte words"
+        )
+    return Pieces(*pieces)
+
+
+def receivers(moves: Moves, pieces: Pieces) -> tuple[IntArray, IntArray, IntArray]:
+    """Receivers of each piece: how many, their shards, and byte offsets inside these."""
+    count = np.diff(moves.destination_start)[pieces.move]
+    entry = ranges(moves.destination_start[pieces.move], count)
+    offset = moves.destination_base[entry]
+    offset += np.repeat(pieces.destination_offset, count)
+    return count, moves.destination[entry], offset
