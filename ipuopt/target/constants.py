@@ -1,8 +1,4 @@
-"""Numbers of the IPU21 (C600) that are neither geometry nor the price of a kernel.
-
-Geometry is in :mod:`ipuopt.target.fabric`, memory in :mod:`ipuopt.target.memory`, the price of
-kernels and local copies in :mod:`ipuopt.target.kernels`.
-"""
+"""Counts, rates and latencies of the IPU21 (C600)."""
 
 from __future__ import annotations
 
@@ -12,8 +8,6 @@ WORD_BYTES = 4
 """Bytes of one exchange word (ipu21.md, units)."""
 MAX_WORDS = 4148
 """Longest transfer in words: one send of 64 and the longest continuation (ipu21.md 3)."""
-MIN_PAIRED_ITEMS = 64
-"""Shortest transfer in 8-byte items that may travel as a pair (ipu21.md 3.2)."""
 EXCHANGE_BYTES_PER_CYCLE = 4
 """Exchange rate of a tile, each way (ipu21.md 5)."""
 SYNC_CYCLES = 600

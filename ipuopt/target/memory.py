@@ -33,8 +33,6 @@ HOST_WINDOW = (0x50000, 0x58000)
 """Half-open range of the host exchange aperture (ipu21.md 2)."""
 RUNTIME_END = 0x586E0
 """End of the completion word and the stacks behind the host window (lowering.md 5.1)."""
-FETCH_LOOKAHEAD = 64
-"""Bytes past an instruction that a supervisor fetches: they count as an access (ipu21.md 2)."""
 
 SUPPORT_END = 0x64000
 """First byte that data may use.
