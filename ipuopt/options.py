@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -260,7 +260,4 @@ def resolve(
 
 def options_of(settings: Mapping[str, Setting]) -> SolveOptions:
     """Options with the values of ``settings``."""
-    known = {option.key: option.field for option in OPTIONS}
-    values = {known[key]: setting.value for key, setting in settings.items()}
-    assert set(values) <= {item.name for item in fields(SolveOptions)}
-    return SolveOptions(**values)
+    return SolveOptions(**{option.field: settings[option.key].value for option in OPTIONS})

@@ -1,1 +1,31 @@
-"""Command line."""
+"""Command line: results on standard output, everything else on standard error.
+
+Modules here import the solvers only inside the commands, so that ``--help`` is fast.
+"""
+
+from __future__ import annotations
+
+import click
+
+from ipuopt.cli.check import check
+from ipuopt.cli.guard import EXIT_USAGE, Commands
+from ipuopt.cli.solve import solve
+from ipuopt.cli.versions import versions
+
+__all__ = ["main"]
+
+
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    commands=[solve, check, versions],
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(package_name="ipuopt")
+@click.pass_context
+def main(context: click.Context) -> int | None:
+    """Map, place and schedule programs for Graphcore IPUs, with bounds and gaps."""
+    if context.invoked_subcommand is not None:
+        return None
+    click.echo(context.get_help(), err=True)
+    return EXIT_USAGE

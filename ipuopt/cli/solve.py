@@ -1,0 +1,235 @@
+"""``ipuopt solve``: workload to run directory and table."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ipuopt.cli.guard import EXIT_INTERRUPTED, fail, tell
+from ipuopt.cli.interrupts import Interrupts
+from ipuopt.cli.logs import logging_options
+from ipuopt.cli.progress import Mode, Progress
+from ipuopt.errors import CheckError, Error
+from ipuopt.events import Events
+from ipuopt.options import OPTIONS, Setting, SolveOptions, options_of, resolve
+
+if TYPE_CHECKING:
+    from ipuopt.plan import Plan
+    from ipuopt.result import Result
+    from ipuopt.workload import Workload
+
+EXIT_LIMIT = 4
+MIN_TIME_S = 0.01
+"""Time limit that a run gets when reading its input took all of the asked one."""
+
+
+def _solve_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add a flag for every option; their values arrive as text and are read with the others."""
+    for option in reversed(OPTIONS):
+        if option.metavar:
+            add = click.option(
+                option.flag, option.key, metavar=option.metavar, help=option.help, default=None
+            )
+        else:
+            names = f"{option.flag}/--no-{option.flag.removeprefix('--')}"
+            add = click.option(names, option.key, help=option.help, default=None)
+        command = add(command)
+    return command
+
+
+@click.command()
+@click.argument("workload", metavar="WORKLOAD")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Run directory.  [default: runs/NAME]"
+)
+@_solve_options
+@click.option(
+    "--plan",
+    "plan_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Build this plan (plan.json, or a plan of the public compiler) instead of searching.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+@click.option(
+    "--progress",
+    type=click.Choice([mode.value for mode in Mode]),
+    default=Mode.AUTO.value,
+    help="On stderr: a live line on a terminal, plain lines, or nothing.  [default: auto]",
+)
+@click.option("--force", is_flag=True, help="Replace the run in the output directory.")
+@click.option("--print-config", is_flag=True, help="Print every option with its origin and stop.")
+@logging_options
+def solve(
+    workload: str,
+    output: Path | None,
+    plan_file: Path | None,
+    as_json: bool,
+    progress: str,
+    force: bool,
+    print_config: bool,
+    quiet: bool,
+    **flags: Any,
+) -> int:
+    """Map, place and schedule a workload.
+
+    WORKLOAD is a YAML or JSON file; - reads standard input. Prints one row a stage, then the
+    total, and writes a run directory.
+    """
+    started = time.monotonic()
+    shown = Progress(Mode.NONE if quiet else Mode(progress), started)
+    with Interrupts(last_words=shown.close) as interrupts:
+        from ipuopt.workload import load
+
+        graph = load(workload)
+        given = {key: value for key, value in flags.items() if value is not None}
+        settings = resolve(given, os.environ, graph.solve)
+        if print_config:
+            tell(_config(settings, as_json))
+            return 0
+        from ipuopt.rundir import check_output
+
+        folder = output or Path("runs", graph.name)
+        check_output(folder, force=force)
+        plan = None if plan_file is None else _read_plan(plan_file)
+        options = options_of(settings)
+        events = shown.events(interrupts.requested)
+        try:
+            result = interrupts.run(
+                lambda: _pipeline(graph, options, plan, events, started),
+                tick=_announcing(shown, interrupts),
+            )
+        except CheckError as error:
+            shown.close()
+            return fail(f"{error}{_save_rejected(folder, graph, error)}", error.exit_code)
+        except Error as error:
+            shown.close()
+            return fail(str(error), EXIT_INTERRUPTED if interrupts.requested() else error.exit_code)
+        finally:
+            shown.close()
+        return _finish(folder, result, settings, interrupts, started, as_json, force)
+
+
+def _announcing(shown: Progress, interrupts: Interrupts) -> Callable[[], None]:
+    """Tick that says once that an interrupt was understood."""
+    said = False
+
+    def tick() -> None:
+        nonlocal said
+        if interrupts.requested() and not said:
+            said = True
+            shown.message("interrupted; ending with the best plan so far (again: end at once)")
+        shown.tick()
+
+    return tick
+
+
+def _pipeline(
+    workload: Workload, options: SolveOptions, plan: Plan | None, events: Events, started: float
+) -> Result:
+    from ipuopt import pipeline
+
+    if options.time_limit_s is not None and not options.deterministic:
+        # The limit holds for the whole command. In the repeatable mode efforts may follow from
+        # the limit, so it must not depend on how long the imports took.
+        left = options.time_limit_s - (time.monotonic() - started)
+        options = replace(options, time_limit_s=max(MIN_TIME_S, left))
+    return pipeline.solve(workload, options, plan=plan, events=events)
+
+
+def _finish(
+    folder: Path,
+    result: Result,
+    settings: Mapping[str, Setting],
+    interrupts: Interrupts,
+    started: float,
+    as_json: bool,
+    force: bool,
+) -> int:
+    from ipuopt.cli.table import remarks, table
+    from ipuopt.rundir import config_of, report_of, write_run
+    from ipuopt.strict_json import dumps
+
+    wall_time_s = time.monotonic() - started
+    write_run(folder, result, settings, wall_time_s=wall_time_s, force=force)
+    code = EXIT_INTERRUPTED if interrupts.requested() else exit_code(result, settings["gap"].value)
+    if as_json:
+        report = report_of(result, settings, wall_time_s)
+        head = {"output": str(folder), "exit_code": code, "config": config_of(settings)}
+        tell(dumps(head | report).decode().rstrip("\n"))
+        return code
+    lines = table(result.reports, result.total, wall_time_s)
+    lines += ["", *remarks(result.reports, result.total, result.limit), f"Run directory: {folder}"]
+    tell("\n".join(lines))
+    return code
+
+
+def exit_code(result: Result, asked_gap: float | None) -> int:
+    """0, 4 or 130 for a run that has a plan (the table of exit codes).
+
+    4 needs a limit that cut the search short, and a gap above the asked one. A given plan has no
+    gap of the total; then the largest gap of a stage counts.
+    """
+    from ipuopt.report import Limit
+
+    if result.limit is Limit.INTERRUPT:
+        return EXIT_INTERRUPTED
+    if result.limit is None or result.limit is Limit.GAP:
+        return 0
+    gaps = [result.total.gap]
+    if result.total.gap is None:
+        gaps = [report.gap for report in result.reports]
+    within = all(gap is not None and gap <= (asked_gap or 0.0) for gap in gaps)
+    return 0 if within else EXIT_LIMIT
+
+
+def _read_plan(path: Path) -> Plan:
+    """A plan of ours (JSON) or of the public compiler (YAML), by the file's ending."""
+    if path.suffix == ".json":
+        from ipuopt.rundir import read_plan_json
+
+        return read_plan_json(path)
+    from ipuopt.models.mapping.peer import read_plan
+
+    return read_plan(path)
+
+
+def _save_rejected(folder: Path, workload: Workload, error: CheckError) -> str:
+    """Keep what a checker refused beside the run directory; the end of the message says where."""
+    from ipuopt.strict_json import dumps
+    from ipuopt.versions import versions
+    from ipuopt.workload import to_dict
+
+    file = folder.with_name(f"{folder.name}.rejected.json")
+    content = {
+        "versions": versions(),
+        "workload": to_dict(workload),
+        "violations": error.violations,
+        "artifacts": error.artifacts,
+    }
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(dumps(content))
+    except OSError as problem:
+        return f" (could not be saved in {file}: {problem.strerror})"
+    return f" (saved in {file}; please send it)"
+
+
+def _config(settings: Mapping[str, Setting], as_json: bool) -> str:
+    if as_json:
+        from ipuopt.rundir import config_of
+        from ipuopt.strict_json import dumps
+
+        return dumps(config_of(settings)).decode().rstrip("\n")
+    texts = {key: "none" if s.value is None else str(s.value) for key, s in settings.items()}
+    wide, value_width = max(map(len, texts)), max(map(len, texts.values()))
+    return "\n".join(
+        f"{key.ljust(wide)}  {texts[key].ljust(value_width)}  {setting.origin}"
+        for key, setting in settings.items()
+    )

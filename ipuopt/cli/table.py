@@ -1,0 +1,93 @@
+"""The table that a solve prints: one row a report, then the total."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ipuopt.report import Limit, SolveReport
+
+if TYPE_CHECKING:
+    from ipuopt.result import Total
+
+_TITLES = ("stage", "heuristic", "solver", "bound", "gap", "proven by", "time")
+_LEFT = ("stage", "proven by")
+
+BOUNDED = (
+    "The bound of the total is the mapping bound: it holds for every program made of the same "
+    "candidates under this cost model."
+)
+UNBOUNDED = "The total has no bound: its plan was given, not searched."
+
+
+def thousands(value: int | None) -> str:
+    """``"183 619"``; ``"-"`` for None."""
+    return "-" if value is None else f"{value:,}".replace(",", " ")
+
+
+def percent(gap: float | None) -> str:
+    """``"2.3 %"``; ``"0.0 %"`` only for a gap of zero."""
+    if gap is None:
+        return "-"
+    return "<0.1 %" if 0 < gap < 0.0005 else f"{100 * gap:.1f} %"
+
+
+def duration(seconds: float) -> str:
+    """``"0.3 s"``, ``"41 s"``, ``"12 min"``."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    return f"{seconds:.0f} s" if seconds < 600 else f"{seconds / 60:.0f} min"
+
+
+def label(report: SolveReport) -> str:
+    """First column: the model where it names its stage, and the unit where it is not cycles."""
+    name = report.model if report.model.startswith(report.stage) else report.stage
+    return name if report.unit == "cycles" else f"{name} ({report.unit})"
+
+
+def table(reports: Sequence[SolveReport], total: Total, wall_time_s: float) -> list[str]:
+    """Lines of the table, without the remarks under it."""
+    rows: list[tuple[str, ...]] = [_TITLES]
+    for report in reports:
+        proven_by = report.bound_source if report.bound is not None else "-"
+        figures = (report.heuristic, report.objective, report.bound)
+        rows.append(
+            (
+                label(report),
+                *(thousands(figure) for figure in figures),
+                percent(report.gap),
+                proven_by,
+                duration(report.wall_time_s),
+            )
+        )
+    figures = (total.heuristic, total.objective, total.bound)
+    numbers = (thousands(figure) for figure in figures)
+    gap = percent(total.gap)
+    rows.append((f"total {total.unit}", *numbers, gap, "", duration(wall_time_s)))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_TITLES))]
+    return [_row(row, widths) for row in rows]
+
+
+def _row(row: Sequence[str], widths: Sequence[int]) -> str:
+    cells = [
+        cell.ljust(width) if title in _LEFT else cell.rjust(width)
+        for cell, width, title in zip(row, widths, _TITLES, strict=True)
+    ]
+    return "  ".join(cells).rstrip()
+
+
+def remarks(reports: Sequence[SolveReport], total: Total, limit: Limit | None) -> Iterator[str]:
+    """Lines under the table: what the bound means, which limits stopped what, what to know."""
+    yield UNBOUNDED if total.bound is None else BOUNDED
+    if limit is not None:
+        yield f"The run stopped early: {limit}."
+    stopped: dict[Limit, list[str]] = {}
+    for report in reports:
+        if report.limit is not None:
+            stopped.setdefault(report.limit, []).append(label(report))
+    for reason, labels in stopped.items():
+        few = ", ".join(labels[:4]) + (f" and {len(labels) - 4} more" if len(labels) > 4 else "")
+        yield f"Stopped by {reason}: {few}."
+    for report in reports:
+        if report.run.note:
+            yield f"Note on {label(report)}: {report.run.note}"

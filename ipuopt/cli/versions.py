@@ -1,0 +1,24 @@
+"""``ipuopt versions``: what to send with a bug report."""
+
+from __future__ import annotations
+
+import click
+
+from ipuopt.cli.guard import tell
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def versions(as_json: bool) -> int:
+    """Print versions for a bug report."""
+    from ipuopt import versions as source
+
+    facts = source.versions() | source.machine()
+    if as_json:
+        from ipuopt.strict_json import dumps
+
+        tell(dumps(facts).decode().rstrip("\n"))
+        return 0
+    width = max(map(len, facts))
+    tell("\n".join(f"{name.ljust(width)}  {value}" for name, value in facts.items()))
+    return 0
