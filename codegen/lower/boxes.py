@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-from ipuopt.compiled import kernel
 from ipuopt.layout import IntArray, Rectangles
 
 Box = tuple[IntArray, IntArray, IntArray, IntArray]
@@ -48,6 +47,14 @@ def physical(boxes: Rectangles) -> Box:
     return boxes.row_start, boxes.row_stop, boxes.column_start, boxes.column_stop
 
 
+def ranges(start: IntArray, count: IntArray) -> IntArray:
+    """All of ``start[i] .. start[i] + count[i] - 1``, one range after another."""
+    skipped = np.cumsum(count) - count
+    result: IntArray = np.arange(count.sum(), dtype=np.int64)
+    result += np.repeat(start - skipped, count)
+    return result
+
+
 @dataclass(frozen=True, slots=True)
 class Distinct:
     """Rectangles that differ, and which shards hold them.
@@ -80,31 +87,6 @@ def distinct(boxes: Rectangles) -> Distinct:
     return Distinct(first, of, start, holder)
 
 
-@kernel
-def _meet(
-    one: tuple[IntArray, IntArray, IntArray, IntArray],
-    other: tuple[IntArray, IntArray, IntArray, IntArray],
-    order: IntArray,
-    tallest: int,
-    pairs: IntArray,
-) -> int:
-    """Pairs that share an element; ``order`` sorts ``other`` by row start. Counts beyond ``pairs``."""
-    count = 0
-    starts = other[0][order]
-    for i in range(len(one[0])):
-        low = np.searchsorted(starts, one[0][i] - tallest, side="right")
-        for j in order[low:]:
-            if other[0][j] >= one[1][i]:
-                break
-            if max(one[0][i], other[0][j]) < min(one[1][i], other[1][j]) and max(
-                one[2][i], other[2][j]
-            ) < min(one[3][i], other[3][j]):
-                if count < pairs.shape[1]:
-                    pairs[0, count], pairs[1, count] = i, j
-                count += 1
-    return count
-
-
 def meeting(one: Box, other: Box) -> tuple[IntArray, IntArray, Box]:
     """Pairs of rectangles that share an element, and the rectangle they share.
 
@@ -114,11 +96,14 @@ def meeting(one: Box, other: Box) -> tuple[IntArray, IntArray, Box]:
         Indices into ``one``, ascending, indices into ``other``, shared rectangles.
     """
     order = np.argsort(other[0], kind="stable")
+    starts = other[0][order]
     tallest = int((other[1] - other[0]).max(initial=0))
-    pairs = np.zeros((2, 0), dtype=np.int64)
-    pairs = np.zeros((2, _meet(one, other, order, tallest, pairs)), dtype=np.int64)
-    _meet(one, other, order, tallest, pairs)
-    i, j = pairs
+    low = np.searchsorted(starts, one[0] - tallest, side="right")
+    count = np.maximum(0, np.searchsorted(starts, one[1], side="left") - low)
+    i = np.repeat(np.arange(len(count)), count)
+    j = order[ranges(low, count)]
+    apart = (other[1][j] <= one[0][i]) | (other[2][j] >= one[3][i]) | (other[3][j] <= one[2][i])
+    i, j = i[~apart], j[~apart]
     shared = (
         np.maximum(one[0][i], other[0][j]),
         np.minimum(one[1][i], other[1][j]),

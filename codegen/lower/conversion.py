@@ -11,6 +11,7 @@ from ipuopt.codegen.lower.boxes import take
 from ipuopt.codegen.lower.copies import Pricing
 from ipuopt.codegen.lower.exchange import fetch, panel_width, panels_along_rows
 from ipuopt.codegen.lower.moves import Moves
+from ipuopt.codegen.lower.spans import traversal
 from ipuopt.codegen.lower.values import ALIGNMENT, Shards
 from ipuopt.layout import ROW_MAJOR, IntArray, LayoutError, MemoryClass, OrderKind, Rectangles
 from ipuopt.plan import ConversionMethod, ConversionStep, PlannedValue
@@ -61,15 +62,14 @@ def _retile(
 
 def _check_aligned(name: str, held: Rectangles, needed: Rectangles, value: PlannedValue) -> None:
     """Equal orders exchange panels as they are, so all shards start at panel boundaries."""
-    order = value.layout.order
-    if order.kind is OrderKind.ROW_MAJOR:
-        return
-    width = order.block or panel_width(order, value.element_bytes)
-    along_rows = panels_along_rows(order)
+    walk = traversal(value.layout.order, value.element_bytes)
     for boxes in (held, needed):
-        start = boxes.row_start if along_rows else boxes.column_start
-        if np.any(start % width):
-            raise LayoutError(f"{name}: a shard does not start at a multiple of {width} elements")
+        a, b = boxes.column_start, boxes.row_start
+        if walk.along_rows:
+            a, b = b, a
+        width, group = walk.block or walk.micro or 1, walk.group or 1
+        if np.any(a % width) or np.any(b % group):
+            raise LayoutError(f"{name}: a shard does not start at a panel of {value.layout.order}")
 
 
 def _clear(needed: Shards, value: PlannedValue, filled: tuple[Moves, ...]) -> Runs:

@@ -4,31 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from ipuopt.codegen.lower.boxes import Box, distinct, logical, meeting, select, take
-from ipuopt.codegen.lower.moves import Moves, bounds_of, ranges, single
+from ipuopt.codegen.lower.boxes import Box, distinct, logical, meeting, ranges, select, take
+from ipuopt.codegen.lower.moves import Moves, bounds_of, single
+from ipuopt.codegen.lower.spans import traversal
 from ipuopt.codegen.lower.values import Shards
-from ipuopt.layout import IntArray, Order, OrderKind, Rectangles
-from ipuopt.orders import grain
+from ipuopt.layout import IntArray, Order, Rectangles
 from ipuopt.target.constants import WORD_BYTES
-
-_ALONG_ROWS = (
-    OrderKind.TRANSPOSED_LEFT,
-    OrderKind.TRANSPOSED_OUTPUT,
-    OrderKind.BLOCK_MAJOR,
-)
 
 
 def panels_along_rows(order: Order) -> bool:
-    """Whether the elements of a micro-panel that lie side by side in memory are of one column."""
-    return order.kind in _ALONG_ROWS
+    """Whether neighbours in a micro-panel are of one column."""
+    return traversal(order, WORD_BYTES).along_rows
 
 
 def panel_width(order: Order, element_bytes: int) -> int:
     """Elements along that axis which are exchanged together: a micro-panel, or a word."""
-    word = max(1, WORD_BYTES // element_bytes)
-    if order.kind is OrderKind.BLOCK_MAJOR or order.kind is OrderKind.TRANSPOSED_BLOCK_MAJOR:
-        return grain(Order(OrderKind.LEFT), element_bytes)[1]
-    return max(word, grain(order, element_bytes)[0 if panels_along_rows(order) else 1])
+    return traversal(order, element_bytes).micro or max(1, WORD_BYTES // element_bytes)
 
 
 def _widened(

@@ -7,8 +7,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from ipuopt.codegen.lower.assembly import Assembler, Runs
-from ipuopt.codegen.lower.boxes import distinct, take, transposed
-from ipuopt.codegen.lower.moves import ranges
+from ipuopt.codegen.lower.boxes import distinct, ranges, take, transposed
 from ipuopt.codegen.lower.operands import BoolArray, fetch_panels
 from ipuopt.codegen.lower.reduction import reduce_partials
 from ipuopt.codegen.lower.values import (

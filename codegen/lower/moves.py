@@ -7,16 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipuopt.codegen.lower.boxes import Box, select
+from ipuopt.codegen.lower.boxes import Box, ranges, select
 from ipuopt.layout import IntArray
-
-
-def ranges(start: IntArray, count: IntArray) -> IntArray:
-    """All of ``start[i] .. start[i] + count[i] - 1``, one range after another."""
-    total = int(count.sum())
-    skipped = np.cumsum(count) - count
-    result: IntArray = np.arange(total, dtype=np.int64) + np.repeat(start - skipped, count)
-    return result
 
 
 def bounds_of(count: IntArray) -> IntArray:

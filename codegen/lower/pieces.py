@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipuopt.codegen.lower.moves import Moves, ranges
-from ipuopt.codegen.lower.spans import view_spans
+from ipuopt.codegen.lower.boxes import ranges
+from ipuopt.codegen.lower.moves import Moves
+from ipuopt.codegen.lower.spans import most_spans, view_spans
 from ipuopt.compiled import kernel
 from ipuopt.layout import IntArray, LayoutError
-from ipuopt.program import ShardTable
 from ipuopt.target.constants import WORD_BYTES
 
 NO_LIMIT = 1 << 62
@@ -45,25 +45,6 @@ class Pieces:
 
 
 @kernel
-def _spans_of(
-    shape: IntArray, shard: int, box: IntArray, offsets: IntArray, lengths: IntArray
-) -> int:
-    kind, block, size, row, rows, column, columns = shape[shard]
-    view = (box[0] - row, box[1] - row, box[2] - column, box[3] - column)
-    return view_spans((kind, block, size), (rows, columns), view, offsets, lengths)
-
-
-@kernel
-def _most_spans(shape: IntArray, shard: IntArray, box: IntArray) -> int:
-    """Most spans that one view has."""
-    most = 0
-    offsets, lengths = np.zeros(1, np.int64), np.zeros(1, np.int64)
-    for move in range(len(shard)):
-        most = max(most, _spans_of(shape, shard[move], box[move], offsets, lengths))
-    return most
-
-
-@kernel
 def _cut(
     shape: IntArray,
     source: IntArray,
@@ -76,10 +57,10 @@ def _cut(
     """Cut all moves; pieces beyond the array are only counted. Returns -1 - move on a mismatch."""
     count = 0
     for move in range(len(source)):
-        here = _spans_of(shape, source[move], box[move], spans[0], spans[1])
-        there = _spans_of(shape, destination[move], box[move], spans[2], spans[3])
-        i, j, left, right = 1, 1, 0, 0
-        while i <= here and j <= there:
+        here = view_spans(shape[source[move]], box[move], spans[0], spans[1])
+        there = view_spans(shape[destination[move]], box[move], spans[2], spans[3])
+        i, j, left, right = 0, 0, 0, 0
+        while i < here and j < there:
             length = min(spans[1, i] - left, spans[3, j] - right, limit)
             if count < pieces.shape[1]:
                 pieces[0, count] = move
@@ -93,25 +74,9 @@ def _cut(
                 i, left = i + 1, 0
             if right == spans[3, j]:
                 j, right = j + 1, 0
-        if i <= here or j <= there:
+        if i < here or j < there:
             return -1 - move
     return count
-
-
-def shapes(shards: ShardTable, element_bytes: IntArray) -> IntArray:
-    """Order kind, block, element bytes, and start and extent of rows and columns of shards."""
-    rows = shards.row_stop - shards.row_start
-    columns = shards.column_stop - shards.column_start
-    parts = (
-        shards.order,
-        shards.order_block,
-        element_bytes,
-        shards.row_start,
-        rows,
-        shards.column_start,
-        columns,
-    )
-    return np.stack(parts, axis=1)
 
 
 def cut(shape: IntArray, moves: Moves, limit_bytes: int, where: str) -> Pieces:
@@ -120,7 +85,7 @@ def cut(shape: IntArray, moves: Moves, limit_bytes: int, where: str) -> Pieces:
     Parameters
     ----------
     shape
-        What :func:`shapes` gives.
+        See :func:`ipuopt.codegen.lower.spans.shapes`.
     limit_bytes
         Longest piece, :data:`NO_LIMIT` for none.
     where
@@ -133,8 +98,8 @@ def cut(shape: IntArray, moves: Moves, limit_bytes: int, where: str) -> Pieces:
     """
     box = np.stack(moves.box, axis=1)
     first = moves.destination[moves.destination_start[:-1]]
-    most = max(_most_spans(shape, moves.source, box), _most_spans(shape, first, box))
-    spans = np.zeros((4, most + 1), dtype=np.int64)
+    most = max(most_spans(shape, moves.source, box), most_spans(shape, first, box))
+    spans = np.zeros((4, most), dtype=np.int64)
     pieces = np.zeros((4, 0), dtype=np.int64)
     count = _cut(shape, moves.source, first, box, limit_bytes, spans, pieces)
     if count < 0:

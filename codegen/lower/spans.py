@@ -1,183 +1,170 @@
 """Spans: the bytes of a rectangle inside one shard, in address order (lowering.md 4.1).
 
-Every element order is walked panel by panel. Neighbouring runs are joined as they appear, so a
-view that is contiguous is one span, and a view of a whole shard always is.
+Every element order of cost-model.md 1.6 is one nest of five loops. With ``a`` the offset along the
+axis whose neighbours lie side by side in a micro-panel and ``b`` the offset along the other one::
+
+    a // block,  b // group,  a % block // micro,  b % group,  a % micro
+
+AMP output permutes the 16 elements of a row of a micro-panel, so its views must hold whole ones.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
 from ipuopt.compiled import kernel
-from ipuopt.layout import IntArray, OrderKind
-from ipuopt.orders import MICRO_BYTES
+from ipuopt.layout import IntArray, LayoutError, Order, OrderKind
+from ipuopt.orders import PANEL_COLUMNS, micro_elements
+from ipuopt.program import ShardTable
 
 KINDS = tuple(OrderKind)
 """Order kinds by their number in the shard table."""
 
-_ROW_MAJOR = KINDS.index(OrderKind.ROW_MAJOR)
-_LEFT = KINDS.index(OrderKind.LEFT)
-_OUTPUT = KINDS.index(OrderKind.OUTPUT)
-_TRANSPOSED_LEFT = KINDS.index(OrderKind.TRANSPOSED_LEFT)
-_TRANSPOSED_OUTPUT = KINDS.index(OrderKind.TRANSPOSED_OUTPUT)
-_TRANSPOSED_RIGHT = KINDS.index(OrderKind.TRANSPOSED_RIGHT)
-_BLOCK_MAJOR = KINDS.index(OrderKind.BLOCK_MAJOR)
-_TRANSPOSED_BLOCK_MAJOR = KINDS.index(OrderKind.TRANSPOSED_BLOCK_MAJOR)
+WHOLE: Final = 0
+"""Stands for the physical extent of the shard in a traversal."""
+
+# Columns of a shape.
+_ALONG_ROWS, _BLOCK, _GROUP, _MICRO, _SIZE, _START_A, _EXTENT_A, _START_B, _EXTENT_B = range(9)
+_PERMUTED = 9
 
 
-@kernel
-def _emit(offset: int, length: int, count: int, offsets: IntArray, lengths: IntArray) -> int:
-    """Append a span, or lengthen the last one; beyond the arrays spans are only counted.
+@dataclass(frozen=True, slots=True)
+class Traversal:
+    """How an order walks through a shard; see the module for the loops.
 
-    ``lengths[0]`` and ``offsets[0]`` are scratch: they hold the last span, so that joining works
-    while counting too. Spans start at entry 1.
+    Attributes
+    ----------
+    along_rows
+        Whether ``a`` counts rows; otherwise columns.
+    block, group, micro
+        Extents of the loops, or :data:`WHOLE`.
+    permuted
+        Whether the elements of the last loop are out of order.
     """
-    if count > 0 and offsets[0] + lengths[0] == offset:
-        lengths[0] += length
-    else:
-        count += 1
-        offsets[0], lengths[0] = offset, length
-    if count < len(offsets):
-        offsets[count], lengths[count] = offsets[0], lengths[0]
-    return count
+
+    along_rows: bool
+    block: int
+    group: int
+    micro: int
+    permuted: bool = False
 
 
-@kernel
-def _panels(
-    micro: int, rows: int, view: tuple[int, int, int, int], offsets: IntArray, lengths: IntArray
-) -> int:
-    """Spans in AMP left order: panels of ``micro`` columns, row after row inside a panel."""
-    row_start, row_stop, column_start, column_stop = view
-    count = 0
-    for panel in range(column_start // micro, (column_stop - 1) // micro + 1):
-        low = max(column_start, panel * micro)
-        width = min(column_stop, panel * micro + micro) - low
-        base = panel * rows * micro
-        if width == micro:
-            length = (row_stop - row_start) * micro
-            count = _emit(base + row_start * micro, length, count, offsets, lengths)
-        else:
-            for row in range(row_start, row_stop):
-                at = base + row * micro + low % micro
-                count = _emit(at, width, count, offsets, lengths)
-    return count
+def traversal(order: Order, element_bytes: int) -> Traversal:
+    """Loops of an element order."""
+    micro = micro_elements(element_bytes)
+    match order.kind:
+        case OrderKind.ROW_MAJOR:
+            return Traversal(False, WHOLE, 1, WHOLE)
+        case OrderKind.LEFT | OrderKind.TRANSPOSED_LEFT:
+            return Traversal(order.kind is OrderKind.TRANSPOSED_LEFT, micro, WHOLE, micro)
+        case OrderKind.OUTPUT | OrderKind.TRANSPOSED_OUTPUT:
+            along_rows = order.kind is OrderKind.TRANSPOSED_OUTPUT
+            return Traversal(along_rows, PANEL_COLUMNS, WHOLE, PANEL_COLUMNS, permuted=True)
+        case OrderKind.TRANSPOSED_RIGHT:
+            return Traversal(False, WHOLE, PANEL_COLUMNS, micro)
+        case OrderKind.BLOCK_MAJOR | OrderKind.TRANSPOSED_BLOCK_MAJOR:
+            along_rows = order.kind is OrderKind.BLOCK_MAJOR
+            return Traversal(along_rows, order.block, PANEL_COLUMNS, micro)
 
 
-@kernel
-def _pairs(rows: int, view: tuple[int, int, int, int], offsets: IntArray, lengths: IntArray) -> int:
-    """Spans in AMP output order: slot ``s`` of a row of 16 holds column pair ``s//2 + 4*(s%2)``."""
-    row_start, row_stop, column_start, column_stop = view
-    count = 0
-    for panel in range(column_start // 16, (column_stop - 1) // 16 + 1):
-        for row in range(row_start, row_stop):
-            for slot in range(8):
-                column = panel * 16 + 2 * (slot // 2 + 4 * (slot % 2))
-                low, high = max(column, column_start), min(column + 2, column_stop)
-                if low < high:
-                    at = (panel * rows + row) * 16 + 2 * slot + low - column
-                    count = _emit(at, high - low, count, offsets, lengths)
-    return count
-
-
-@kernel
-def _blocks(
-    micro: int,
-    block: int,
-    columns: int,
-    view: tuple[int, int, int, int],
-    offsets: IntArray,
-    lengths: IntArray,
-) -> int:
-    """Spans in block-major order: inner blocks, 16-column groups, micro-panels, columns, rows."""
-    row_start, row_stop, column_start, column_stop = view
-    count = 0
-    deep = block // micro
-    for outer in range(row_start // block, (row_stop - 1) // block + 1):
-        first = max(row_start, outer * block) // micro
-        last = (min(row_stop, outer * block + block) - 1) // micro
-        for group in range(column_start // 16, (column_stop - 1) // 16 + 1):
-            for k in range(first, last + 1):
-                panel = (outer * (columns // 16) + group) * deep + k % deep
-                low = max(row_start, k * micro)
-                length = min(row_stop, k * micro + micro) - low
-                for column in range(
-                    max(column_start, group * 16), min(column_stop, group * 16 + 16)
-                ):
-                    at = (panel * 16 + column % 16) * micro + low % micro
-                    count = _emit(at, length, count, offsets, lengths)
-    return count
-
-
-@kernel
-def _transposed_right(
-    micro: int,
-    columns: int,
-    view: tuple[int, int, int, int],
-    offsets: IntArray,
-    lengths: IntArray,
-) -> int:
-    """Spans in AMP transposed right order: 16-row groups, micro-panels along columns, rows."""
-    row_start, row_stop, column_start, column_stop = view
-    count = 0
-    for group in range(row_start // 16, (row_stop - 1) // 16 + 1):
-        for k in range(column_start // micro, (column_stop - 1) // micro + 1):
-            panel = group * (columns // micro) + k
-            low = max(column_start, k * micro)
-            length = min(column_stop, k * micro + micro) - low
-            for row in range(max(row_start, group * 16), min(row_stop, group * 16 + 16)):
-                at = (panel * 16 + row % 16) * micro + low % micro
-                count = _emit(at, length, count, offsets, lengths)
-    return count
-
-
-@kernel
-def view_spans(
-    order: tuple[int, int, int],
-    extent: tuple[int, int],
-    view: tuple[int, int, int, int],
-    offsets: IntArray,
-    lengths: IntArray,
-) -> int:
-    """Spans of a view in address order.
+def shapes(shards: ShardTable, element_bytes: IntArray) -> IntArray:
+    """Traversal, element bytes, start and physical extent of both axes, permuted or not.
 
     Parameters
     ----------
-    order
-        Number of the order's kind in :data:`KINDS`, inner block, bytes of an element.
-    extent
-        Physical rows and columns of the shard.
-    view
-        Row start and stop, column start and stop inside the shard; not empty.
+    element_bytes
+        Of each shard.
+
+    Returns
+    -------
+    array
+        Shape ``(shards, 10)``.
+    """
+    rows = np.stack((shards.row_start, shards.row_stop - shards.row_start))
+    columns = np.stack((shards.column_start, shards.column_stop - shards.column_start))
+    shape = np.zeros((len(shards), 10), dtype=np.int64)
+    key = np.stack((shards.order, shards.order_block, element_bytes), axis=1)
+    orders, which = np.unique(key, axis=0, return_inverse=True)
+    for number, (kind, block, size) in enumerate(orders.tolist()):
+        at = np.flatnonzero(which.reshape(-1) == number)
+        walk = traversal(Order(KINDS[kind], block), size)
+        a, b = (rows, columns) if walk.along_rows else (columns, rows)
+        shape[at, _ALONG_ROWS] = walk.along_rows
+        shape[at, _BLOCK] = walk.block or a[1][at]
+        shape[at, _GROUP] = walk.group or b[1][at]
+        shape[at, _MICRO] = walk.micro or a[1][at]
+        shape[at, _SIZE], shape[at, _PERMUTED] = size, walk.permuted
+        shape[at, _START_A], shape[at, _EXTENT_A] = a[:, at]
+        shape[at, _START_B], shape[at, _EXTENT_B] = b[:, at]
+    return shape
+
+
+def most_spans(shape: IntArray, shard: IntArray, box: IntArray) -> int:
+    """No view has more spans than this; ``box`` as in :func:`view_spans`, one row a shard.
+
+    Raises
+    ------
+    LayoutError
+        If a view splits the permuted elements of a micro-panel.
+    """
+    if not len(shard):
+        return 1
+    of = shape[shard]
+    along_rows = of[:, _ALONG_ROWS] == 1
+    start, stop = (np.where(along_rows, box[:, i], box[:, i + 2]) for i in (0, 1))
+    a = stop - start
+    b = np.where(along_rows, box[:, 3] - box[:, 2], box[:, 1] - box[:, 0])
+    split = ((start - of[:, _START_A]) % of[:, _MICRO] > 0) | (a % of[:, _MICRO] > 0)
+    if np.any(split & (of[:, _PERMUTED] == 1)):
+        raise LayoutError("a view splits a micro-panel of AMP output order")
+    whole = (a == of[:, _EXTENT_A]) & (b == of[:, _EXTENT_B])
+    return int(np.where(whole, 1, (a // of[:, _MICRO] + 2) * b).max())
+
+
+@kernel
+def view_spans(shape: IntArray, box: IntArray, offsets: IntArray, lengths: IntArray) -> int:
+    """Spans of one view in address order, joined where they touch.
+
+    Parameters
+    ----------
+    shape
+        Row of :func:`shapes` for the shard.
+    box
+        Row start, row stop, column start, column stop in the value; inside the shard, not empty.
     offsets, lengths
-        Filled from entry 1 with bytes; entry 0 is scratch, so at least one entry. Spans beyond
-        the arrays are only counted.
+        Filled with bytes; must be large enough.
 
     Returns
     -------
     int
         Number of spans.
     """
-    kind, block, size = order
-    rows, columns = extent
-    row_start, row_stop, column_start, column_stop = view
-    if row_stop - row_start == rows and column_stop - column_start == columns:
-        return _emit(0, rows * columns * size, 0, offsets, lengths)
-    if kind in (_TRANSPOSED_LEFT, _TRANSPOSED_OUTPUT, _TRANSPOSED_BLOCK_MAJOR):
-        rows, columns = columns, rows
-        view = (column_start, column_stop, row_start, row_stop)
-    micro = MICRO_BYTES // size
-    count = 0
-    if kind == _ROW_MAJOR:
-        for row in range(view[0], view[1]):
-            at = row * columns + view[2]
-            count = _emit(at, view[3] - view[2], count, offsets, lengths)
-    elif kind in (_LEFT, _TRANSPOSED_LEFT):
-        count = _panels(micro, rows, view, offsets, lengths)
-    elif kind in (_OUTPUT, _TRANSPOSED_OUTPUT):
-        count = _pairs(rows, view, offsets, lengths)
-    elif kind == _TRANSPOSED_RIGHT:
-        count = _transposed_right(micro, columns, view, offsets, lengths)
-    elif kind in (_BLOCK_MAJOR, _TRANSPOSED_BLOCK_MAJOR):
-        count = _blocks(micro, block, columns, view, offsets, lengths)
-    for span in range(1, min(count + 1, len(offsets))):
-        offsets[span] *= size
-        lengths[span] *= size
+    along_rows, block, group, micro, size, start_a, extent_a, start_b, extent_b, _ = shape
+    turn = 0 if along_rows else 2
+    a_start, a_stop = box[turn] - start_a, box[turn + 1] - start_a
+    b_start, b_stop = box[2 - turn] - start_b, box[3 - turn] - start_b
+    if a_stop - a_start == extent_a and b_stop - b_start == extent_b:
+        offsets[0], lengths[0] = 0, extent_a * extent_b * size
+        return 1
+    count, end = 0, -1
+    for outer in range(a_start // block, (a_stop - 1) // block + 1):
+        first = max(a_start, outer * block)
+        last = min(a_stop, outer * block + block)
+        for middle in range(b_start // group, (b_stop - 1) // group + 1):
+            for panel in range(first // micro, (last - 1) // micro + 1):
+                low = max(first, panel * micro)
+                length = (min(last, panel * micro + micro) - low) * size
+                base = (outer * (extent_b // group) + middle) * block * group
+                base += (panel - outer * (block // micro)) * micro * group + low - panel * micro
+                for b in range(max(b_start, middle * group), min(b_stop, middle * group + group)):
+                    offset = (base + (b - middle * group) * micro) * size
+                    if offset == end:
+                        lengths[count - 1] += length
+                    else:
+                        offsets[count], lengths[count] = offset, length
+                        count += 1
+                    end = offset + length
     return count
