@@ -10,7 +10,7 @@ from ipuopt.codegen.lower.copies import Pricing, copy_columns
 from ipuopt.codegen.lower.lifetimes import lifetimes
 from ipuopt.codegen.lower.moves import Moves, bounds_of, concatenate
 from ipuopt.codegen.lower.pieces import cut, receivers
-from ipuopt.codegen.lower.spans import KINDS, shapes
+from ipuopt.codegen.lower.shapes import KINDS, shapes
 from ipuopt.layout import IntArray, MemoryClass, Order, Rectangles
 from ipuopt.plan import Plan
 from ipuopt.program import (

@@ -11,7 +11,7 @@ from ipuopt.codegen.lower.boxes import take
 from ipuopt.codegen.lower.copies import Pricing
 from ipuopt.codegen.lower.exchange import fetch, panel_width, panels_along_rows
 from ipuopt.codegen.lower.moves import Moves
-from ipuopt.codegen.lower.spans import traversal
+from ipuopt.codegen.lower.shapes import traversal
 from ipuopt.codegen.lower.values import ALIGNMENT, Shards
 from ipuopt.layout import ROW_MAJOR, IntArray, LayoutError, MemoryClass, OrderKind, Rectangles
 from ipuopt.plan import ConversionMethod, ConversionStep, PlannedValue

@@ -6,7 +6,7 @@ import numpy as np
 
 from ipuopt.codegen.lower.boxes import Box, distinct, logical, meeting, ranges, select, take
 from ipuopt.codegen.lower.moves import Moves, bounds_of, single
-from ipuopt.codegen.lower.spans import traversal
+from ipuopt.codegen.lower.shapes import traversal
 from ipuopt.codegen.lower.values import Shards
 from ipuopt.layout import IntArray, Order, Rectangles
 from ipuopt.target.constants import WORD_BYTES

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ipuopt.codegen.lower.boxes import ranges
+from ipuopt.codegen.lower.cutting import cut_views
 from ipuopt.codegen.lower.moves import Moves
-from ipuopt.codegen.lower.spans import most_spans, view_spans
-from ipuopt.compiled import kernel
+from ipuopt.codegen.lower.shapes import most_spans
 from ipuopt.layout import IntArray, LayoutError
 from ipuopt.target.constants import WORD_BYTES
 
@@ -44,48 +44,13 @@ class Pieces:
         return len(self.move)
 
 
-@kernel
-def _cut(
-    shape: IntArray,
-    source: IntArray,
-    destination: IntArray,
-    box: IntArray,
-    limit: int,
-    spans: IntArray,
-    pieces: IntArray,
-) -> int:
-    """Cut all moves; pieces beyond the array are only counted. Returns -1 - move on a mismatch."""
-    count = 0
-    for move in range(len(source)):
-        here = view_spans(shape[source[move]], box[move], spans[0], spans[1])
-        there = view_spans(shape[destination[move]], box[move], spans[2], spans[3])
-        i, j, left, right = 0, 0, 0, 0
-        while i < here and j < there:
-            length = min(spans[1, i] - left, spans[3, j] - right, limit)
-            if count < pieces.shape[1]:
-                pieces[0, count] = move
-                pieces[1, count] = spans[0, i] + left
-                pieces[2, count] = spans[2, j] + right
-                pieces[3, count] = length
-            count += 1
-            left += length
-            right += length
-            if left == spans[1, i]:
-                i, left = i + 1, 0
-            if right == spans[3, j]:
-                j, right = j + 1, 0
-        if i < here or j < there:
-            return -1 - move
-    return count
-
-
 def cut(shape: IntArray, moves: Moves, limit_bytes: int, where: str) -> Pieces:
     """Pieces of all moves.
 
     Parameters
     ----------
     shape
-        See :func:`ipuopt.codegen.lower.spans.shapes`.
+        See :func:`ipuopt.codegen.lower.shapes.shapes`.
     limit_bytes
         Longest piece, :data:`NO_LIMIT` for none.
     where
@@ -101,11 +66,11 @@ def cut(shape: IntArray, moves: Moves, limit_bytes: int, where: str) -> Pieces:
     most = max(most_spans(shape, moves.source, box), most_spans(shape, first, box))
     spans = np.zeros((4, most), dtype=np.int64)
     pieces = np.zeros((4, 0), dtype=np.int64)
-    count = _cut(shape, moves.source, first, box, limit_bytes, spans, pieces)
+    count = cut_views(shape, moves.source, first, box, limit_bytes, spans, pieces)
     if count < 0:
         raise LayoutError(f"{where}: move {-1 - count} has other bytes at its destination")
     pieces = np.zeros((4, count), dtype=np.int64)
-    _cut(shape, moves.source, first, box, limit_bytes, spans, pieces)
+    cut_views(shape, moves.source, first, box, limit_bytes, spans, pieces)
     odd = np.flatnonzero((pieces[1] | pieces[2] | pieces[3]) % WORD_BYTES)
     if len(odd):
         at = pieces[:, odd[0]]

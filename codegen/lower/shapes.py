@@ -1,4 +1,4 @@
-"""Spans: the bytes of a rectangle inside one shard, in address order (lowering.md 4.1).
+"""Element orders as loops, and shards as rows of numbers that compiled code can walk.
 
 Every element order of cost-model.md 1.6 is one nest of five loops. With ``a`` the offset along the
 axis whose neighbours lie side by side in a micro-panel and ``b`` the offset along the other one::
@@ -15,7 +15,6 @@ from typing import Final
 
 import numpy as np
 
-from ipuopt.compiled import kernel
 from ipuopt.layout import IntArray, LayoutError, Order, OrderKind
 from ipuopt.orders import PANEL_COLUMNS, micro_elements
 from ipuopt.program import ShardTable
@@ -103,7 +102,7 @@ def shapes(shards: ShardTable, element_bytes: IntArray) -> IntArray:
 
 
 def most_spans(shape: IntArray, shard: IntArray, box: IntArray) -> int:
-    """No view has more spans than this; ``box`` as in :func:`view_spans`, one row a shard.
+    """No view has more spans than this; ``box`` as in :func:`ipuopt.codegen.lower.cutting.view_spans`, one row a shard.
 
     Raises
     ------
@@ -122,49 +121,3 @@ def most_spans(shape: IntArray, shard: IntArray, box: IntArray) -> int:
         raise LayoutError("a view splits a micro-panel of AMP output order")
     whole = (a == of[:, _EXTENT_A]) & (b == of[:, _EXTENT_B])
     return int(np.where(whole, 1, (a // of[:, _MICRO] + 2) * b).max())
-
-
-@kernel
-def view_spans(shape: IntArray, box: IntArray, offsets: IntArray, lengths: IntArray) -> int:
-    """Spans of one view in address order, joined where they touch.
-
-    Parameters
-    ----------
-    shape
-        Row of :func:`shapes` for the shard.
-    box
-        Row start, row stop, column start, column stop in the value; inside the shard, not empty.
-    offsets, lengths
-        Filled with bytes; must be large enough.
-
-    Returns
-    -------
-    int
-        Number of spans.
-    """
-    along_rows, block, group, micro, size, start_a, extent_a, start_b, extent_b, _ = shape
-    turn = 0 if along_rows else 2
-    a_start, a_stop = box[turn] - start_a, box[turn + 1] - start_a
-    b_start, b_stop = box[2 - turn] - start_b, box[3 - turn] - start_b
-    if a_stop - a_start == extent_a and b_stop - b_start == extent_b:
-        offsets[0], lengths[0] = 0, extent_a * extent_b * size
-        return 1
-    count, end = 0, -1
-    for outer in range(a_start // block, (a_stop - 1) // block + 1):
-        first = max(a_start, outer * block)
-        last = min(a_stop, outer * block + block)
-        for middle in range(b_start // group, (b_stop - 1) // group + 1):
-            for panel in range(first // micro, (last - 1) // micro + 1):
-                low = max(first, panel * micro)
-                length = (min(last, panel * micro + micro) - low) * size
-                base = (outer * (extent_b // group) + middle) * block * group
-                base += (panel - outer * (block // micro)) * micro * group + low - panel * micro
-                for b in range(max(b_start, middle * group), min(b_stop, middle * group + group)):
-                    offset = (base + (b - middle * group) * micro) * size
-                    if offset == end:
-                        lengths[count - 1] += length
-                    else:
-                        offsets[count], lengths[count] = offset, length
-                        count += 1
-                    end = offset + length
-    return count
