@@ -32,7 +32,7 @@ class Entry:
 
     def error(self, message: str) -> InputError:
         """An error at this entry."""
-        return InputError(f"{self.path}:{self.line}: {self.key}: {message}")
+        return InputError(f"{self.path}:{self.line}: {self.key or 'document'}: {message}")
 
     def __getitem__(self, name: str) -> Entry:
         if not isinstance(self.data, CommentedMap):

@@ -11,6 +11,7 @@ from ipuopt.layout import (
     ROWS,
     IntArray,
     Layout,
+    LayoutError,
     cut_axis,
     max_shard_elements,
     tile_coordinate,
@@ -32,6 +33,10 @@ def replication_traffic(value: PlannedValue, replicas: int, tiles: int) -> Traff
     if layout.replicas >= replicas:
         return nothing(tiles)
     grown = replace(layout, replicas=replicas, tiles=layout.tiles // layout.replicas * replicas)
+    if grown.tiles > tiles:
+        raise LayoutError(
+            f"{value.name}: {replicas} replicas need {grown.tiles} tiles, but there are {tiles}"
+        )
     held = distinct_parts(layout, value.rows, value.columns)
     needed = distinct_parts(grown, value.rows, value.columns)
     part = np.repeat(np.arange(len(needed)), needed.owners)

@@ -10,23 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
-from ipuopt.layout import (
-    COLUMNS,
-    LINEAR,
-    ROWS,
-    AxisTiling,
-    IntArray,
-    Layout,
-    LayoutError,
-    MemoryClass,
-    Order,
-    OrderKind,
-    rectangles,
-)
+from ipuopt.errors import InputError
+from ipuopt.layout import Layout, LayoutError, rectangles
 from ipuopt.models.mapping.peer.document import Entry, read_document
 from ipuopt.models.mapping.peer.price import price_plan
+from ipuopt.models.mapping.peer.read_layout import read_layout
+from ipuopt.models.mapping.peer.rotation import rotate_parameters
 from ipuopt.plan import (
     ConversionMethod,
     ConversionStep,
@@ -45,17 +34,6 @@ FORMAT = "ipuopt seed plan 1"
 """First key of the files that this module reads."""
 
 _PRECISIONS = {"f16": "float16", "f32": "float32"}
-_AMP = {
-    "left": OrderKind.LEFT,
-    "output": OrderKind.OUTPUT,
-    "transposed_left": OrderKind.TRANSPOSED_LEFT,
-    "transposed_output": OrderKind.TRANSPOSED_OUTPUT,
-    "transposed_right": OrderKind.TRANSPOSED_RIGHT,
-}
-_BLOCK_MAJOR = {
-    "matrix": OrderKind.BLOCK_MAJOR,
-    "transposed_matrix": OrderKind.TRANSPOSED_BLOCK_MAJOR,
-}
 
 
 def read_plan(path: Path) -> Plan:
@@ -73,7 +51,10 @@ def read_plan(path: Path) -> Plan:
     for step in document["steps"]:
         chain.append(step)
     plan = chain.plan()
-    report = price_plan(plan)
+    try:
+        report = price_plan(plan)
+    except LayoutError as error:
+        raise InputError(f"{path}: a grid does not fit its layouts: {error}") from error
     priced = [replace(s, terms=p.terms) for s, p in zip(plan.steps, report.steps, strict=True)]
     return replace(plan, steps=tuple(priced))
 
@@ -107,24 +88,21 @@ class _Chain:
     def _start(self, step: Entry) -> None:
         """Make the activation: the first operand of the first step, which is a product."""
         step["operator"].choice({"gemm": None})
-        operand = next(iter(step["inputs"]))
+        operand = _operands(step, 2)[0]
         rows, columns = step["shape"]["m"].integer(), step["shape"]["k"].integer()
-        self.inputs.append(_value("x", "x", rows, columns, operand, Origin.INPUT))
+        self.inputs.append(self._value("x", rows, columns, operand, Origin.INPUT))
 
     def _conversion(self, step: Entry) -> None:
-        source, target = _layout(step["from"]), _layout(step["to"])
-        self._expect_layout(step["from"], source)
-        made, name = self.current, _name(step)
+        source, target = self._expect_layout(step["from"]), self._layout(step["to"])
+        made, name = self.current, self._name(step)
         method = ConversionMethod.RETILE if source.order == target.order else ConversionMethod.STAGE
         self.results.append(replace(made, name=name, layout=target, origin=Origin.COMPUTED))
-        self._check_shape(step["to"])
+        _check_layout(step["to"], self.results[-1])
         self._step(ConversionStep(name=name, value=-1, result=-1, method=method))
 
     def _matmul(self, step: Entry) -> None:
-        operands = list(step["inputs"])
-        if len(operands) != 2:
-            raise step["inputs"].error(f"found {len(operands)} operands, expected 2")
-        self._expect_layout(operands[0], _layout(operands[0]))
+        activation, parameter = _operands(step, 2)
+        self._expect_layout(activation)
         shape = {name: step["shape"][name].integer() for name in ("m", "n", "k")}
         current = self.current
         if (shape["m"], shape["k"]) != (current.rows, current.columns):
@@ -133,53 +111,73 @@ class _Chain:
                 f"{current.rows} x {current.columns}"
             )
         weight = f"w{len(self.inputs)}"
-        self.inputs.append(
-            _value(weight, weight, shape["k"], shape["n"], operands[1], Origin.PARAMETER)
-        )
-        name = _name(step)
+        self.inputs.append(self._value(weight, shape["k"], shape["n"], parameter, Origin.PARAMETER))
+        name = self._name(step)
         output = step["output"]
-        self.results.append(_value(name, name, shape["m"], shape["n"], output, Origin.COMPUTED))
-        self._check_shape(output)
+        self.results.append(self._value(name, shape["m"], shape["n"], output, Origin.COMPUTED))
         dispatch = step["dispatch"]
         dispatch["kind"].choice({"blocked_gemm": None})
         grid, block = dispatch["compute_grid"], dispatch["block"]
-        self._step(
-            MatMulStep(
-                name=name,
-                left=-1,
-                right=len(self.inputs) - 1,
-                result=-1,
-                orientation=dispatch["orientation"].choice({o.value: o for o in Orientation}),
-                rows=grid["rows"].integer(),
-                columns=grid["columns"].integer(),
-                inner=grid["inner"].integer(),
-                block_inner=block["inner"].integer(),
-                block_columns=block["output_columns"].integer(),
-                epochs=dispatch["partial_staging"].choice({e.value: e for e in Epochs}),
-            )
+        product = MatMulStep(
+            name=name,
+            left=-1,
+            right=len(self.inputs) - 1,
+            result=-1,
+            orientation=dispatch["orientation"].choice({o.value: o for o in Orientation}),
+            rows=grid["rows"].integer(),
+            columns=grid["columns"].integer(),
+            inner=grid["inner"].integer(),
+            block_inner=block["inner"].integer(),
+            block_columns=block["output_columns"].integer(),
+            epochs=dispatch["partial_staging"].choice({e.value: e for e in Epochs}),
         )
+        normal = product.orientation is Orientation.NORMAL
+        used = (current if normal else self.inputs[-1]).layout.tiles
+        if product.rows * product.columns * product.inner != used:
+            raise grid.error(
+                f"found {product.rows} x {product.columns} x {product.inner}, but the physical left "
+                f"operand lies on {used} tiles, one for each part of the grid"
+            )
+        self._step(product)
 
     def _pointwise(self, step: Entry) -> None:
-        for operand in step["inputs"]:
-            self._expect_layout(operand, _layout(operand))
-        name, current = _name(step), self.current
+        self._expect_layout(_operands(step, 1)[0])
+        name, current = self._name(step), self.current
         self.results.append(
-            _value(name, name, current.rows, current.columns, step["output"], Origin.COMPUTED)
+            self._value(name, current.rows, current.columns, step["output"], Origin.COMPUTED)
         )
-        self._check_shape(step["output"])
         self._step(PointwiseStep(name=name, kind="Gelu", inputs=(-1,), result=-1))
+
+    def _name(self, step: Entry) -> str:
+        """Name of a step, which becomes the name of its result."""
+        name = step["name"].data
+        if not isinstance(name, str) or not name:
+            raise step["name"].wrong("a name")
+        if any(name == value.name for value in self.inputs + self.results):
+            raise step["name"].error(f"{name!r} is taken already")
+        return name
 
     def _step(self, step: PlanStep) -> None:
         """Note a step; -1 stands for the value before it and the result that it makes."""
         self.steps.append(step)
 
-    def _expect_layout(self, entry: Entry, found: Layout) -> None:
+    def _layout(self, entry: Entry) -> Layout:
+        return read_layout(entry, self.tiles)
+
+    def _value(
+        self, name: str, rows: int, columns: int, entry: Entry, origin: Origin
+    ) -> PlannedValue:
+        dtype = entry["precision"].choice(_PRECISIONS)
+        value = PlannedValue(name, name, rows, columns, dtype, self._layout(entry), origin)
+        _check_layout(entry, value)
+        return value
+
+    def _expect_layout(self, entry: Entry) -> Layout:
+        """The layout at ``entry``, which must be that of the value that the step reads."""
+        found = self._layout(entry)
         if found != self.current.layout:
             raise entry.error(f"its layout is not that of {self.current.name}, which it reads")
-
-    def _check_shape(self, entry: Entry) -> None:
-        """Refuse a layout that cannot hold the newest result."""
-        _check_layout(entry, self.results[-1])
+        return found
 
     def plan(self) -> Plan:
         """The plan, with all values numbered and the parameters rotated."""
@@ -202,85 +200,17 @@ class _Chain:
         return Plan(tiles=self.tiles, values=values, steps=tuple(steps), joins_phases=True)
 
 
-def _name(step: Entry) -> str:
-    name = step["name"].data
-    if not isinstance(name, str) or not name:
-        raise step["name"].wrong("a name")
-    return name
-
-
-def _value(
-    name: str, tensor: str, rows: int, columns: int, entry: Entry, origin: Origin
-) -> PlannedValue:
-    dtype = entry["precision"].choice(_PRECISIONS)
-    value = PlannedValue(name, tensor, rows, columns, dtype, _layout(entry), origin)
-    _check_layout(entry, value)
-    return value
+def _operands(step: Entry, count: int) -> list[Entry]:
+    """The operands of an operator."""
+    operands = list(step["inputs"])
+    if len(operands) != count:
+        raise step["inputs"].error(f"found {len(operands)} operands, expected {count}")
+    return operands
 
 
 def _check_layout(entry: Entry, value: PlannedValue) -> None:
+    """Refuse a layout that cannot hold a value."""
     try:
         rectangles(value.layout, value.rows, value.columns)
     except LayoutError as error:
         raise entry.error(str(error)) from error
-
-
-def _layout(entry: Entry) -> Layout:
-    return Layout(
-        order=_order(entry["order"]),
-        tiles=entry["tile_count"].integer(1, TILES),
-        replicas=entry["replicas"].integer(),
-        axes=tuple(_axis(axis) for axis in entry["axes"]),
-        memory_class=entry["memory_class"].choice({c.value: c for c in MemoryClass}),
-    )
-
-
-def _order(entry: Entry) -> Order:
-    match entry["kind"].choice({word: word for word in ("row_major", "amp", "block_major")}):
-        case "row_major":
-            return Order(OrderKind.ROW_MAJOR)
-        case "amp":
-            return Order(entry["operand"].choice(_AMP))
-        case _:
-            entry["column_block"].integer(16, 16)
-            return Order(entry["form"].choice(_BLOCK_MAJOR), entry["row_block"].integer(16))
-
-
-def _axis(entry: Entry) -> AxisTiling:
-    return AxisTiling(
-        axis=entry["axis"].choice({"from_end_1": COLUMNS, "from_end_2": ROWS, "linear": LINEAR}),
-        partitions=entry["partitions"].integer(),
-        block=entry["block_size"].integer(),
-        padding_multiple=entry["padding_multiple"].integer(),
-        pads=entry["padding"].choice({"zero": True, "reject": False}),
-        stride=entry["tile_stride"].optional_integer(1),
-        groups=entry["padding_groups"].integer(),
-        shard_multiple=entry["shard_padding_multiple"].integer(),
-    )
-
-
-def rotate_parameters(values: tuple[PlannedValue, ...], tiles: int) -> tuple[PlannedValue, ...]:
-    """Give every parameter the tile offset that levels the parameter bytes of the tiles.
-
-    In order of the values: the offset that makes the largest sum of parameter bytes over tiles
-    least, the smallest such offset on ties (lowering.md 1).
-    """
-    load = np.zeros(tiles, dtype=np.int64)
-    rotated = []
-    for value in values:
-        if value.origin is Origin.PARAMETER:
-            size = _bytes_by_tile(value, tiles)
-            peaks = [int((load + np.roll(size, offset)).max()) for offset in range(tiles)]
-            offset = peaks.index(min(peaks))
-            load += np.roll(size, offset)
-            value = replace(value, tile_offset=offset)
-        rotated.append(value)
-    return tuple(rotated)
-
-
-def _bytes_by_tile(value: PlannedValue, tiles: int) -> IntArray:
-    """Physical bytes that each tile holds of a value before rotation."""
-    shards = rectangles(value.layout, value.rows, value.columns)
-    size = np.zeros(tiles, dtype=np.int64)
-    np.add.at(size, shards.tile, shards.elements * value.element_bytes)
-    return size
