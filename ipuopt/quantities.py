@@ -12,6 +12,7 @@ import re
 _NUMBER = r"([0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+(?:[eE][-+]?[0-9]+)?)"
 _DURATION = re.compile(rf"{_NUMBER}\s*(ms|s|m|min|h)?", re.ASCII)
 _SIZE = re.compile(rf"{_NUMBER}\s*([kKMGT]i?B|[kKMGT]i?|B)?", re.ASCII)
+_MAX_BITS = 1000  # a float holds no more
 _SECONDS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _PREFIXES = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
 
@@ -19,6 +20,8 @@ _PREFIXES = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4}
 def _finite(value: object) -> float | None:
     """Value of a finite number that is no boolean; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if isinstance(value, int) and value.bit_length() > _MAX_BITS:
         return None
     return float(value) if math.isfinite(value) else None
 

@@ -72,6 +72,10 @@ def located(file: str, mark: Mark, path: str, found: str, expected: str) -> Inpu
 
 def shown(value: object) -> str:
     """A found value on one line, cut at 60 characters, control characters escaped."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int) and value.bit_length() > 200:
+        return f"a number of {value.bit_length()} bits"
     text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
     return text if len(text) <= 60 else f"{text[:56]}...{text[-1]}"
 
@@ -166,7 +170,7 @@ class _Composer:
         if _kind(event) == "Alias":
             return self._counted(self._alias(event.anchor, mark, path), path)
         if event.tag is not None:
-            raise located(self.file, mark, path, f"tag {shown(str(event.tag))}", "no tags")
+            raise located(self.file, mark, path, f"the tag {_tag(event)}", "no tags")
         if depth > MAX_DEPTH:
             raise located(self.file, mark, path, "deeper nesting", f"at most {MAX_DEPTH} levels")
         if event.anchor is not None:
@@ -222,7 +226,7 @@ class _Composer:
         if _kind(event) != "Scalar":
             raise located(self.file, mark, path, "a key that is no plain word", "a string as key")
         if event.tag is not None:
-            raise located(self.file, mark, path, f"tag {shown(str(event.tag))}", "no tags")
+            raise located(self.file, mark, path, f"the tag {_tag(event)}", "no tags")
         value = resolve(event.value) if event.style is None else _paired(event.value)
         if not isinstance(value, str):
             found = f"the {kind_of(value)} {event.value or 'null'} as key"
@@ -230,6 +234,11 @@ class _Composer:
         if event.anchor is not None:
             self.anchors[event.anchor] = Node(value, mark)
         return value
+
+
+def _tag(event: Any) -> str:
+    """The tag as it was written."""
+    return shown(str(event.tag).replace("tag:yaml.org,2002:", "!!"))
 
 
 def _paired(text: str) -> str:

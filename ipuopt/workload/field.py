@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
@@ -25,10 +24,10 @@ def nearest(word: str, known: Collection[str]) -> str:
 
 
 def listed(names: Collection[str]) -> str:
-    """``"a, b or c"``, shortened past eight names."""
-    few = list(names)[:8]
+    """``"a, b or c"``, shortened past ten names."""
+    few = list(names)[:10]
     if len(few) < len(names):
-        return f"{', '.join(few)} or {len(names) - len(few)} others"
+        return f"{', '.join(few)} or {len(names) - len(few)} more"
     return " or ".join(filter(None, (", ".join(few[:-1]), few[-1])))
 
 
@@ -95,7 +94,7 @@ class Field:
         value = self.node.value
         if isinstance(value, bool) or not isinstance(value, int | float):
             self._wrong(expected)
-        if not math.isfinite(value) or value != int(value) or not low <= value <= high:
+        if not low <= value <= high or value != int(value):  # false for nan, infinities are out
             self._wrong(expected)
         return int(value)
 

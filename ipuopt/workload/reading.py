@@ -183,7 +183,7 @@ def _tensor(name: str, field: Field, kind: TensorKind, dtype: str) -> Tensor:
 def _shape(field: Field) -> tuple[int, ...]:
     items = field.items(f"a list of 1 to {MAX_RANK} extents")
     if not 1 <= len(items) <= MAX_RANK:
-        raise field.error(f"{len(items)} extents", f"1 to {MAX_RANK}")
+        raise field.error(_count(len(items), "extent"), f"1 to {MAX_RANK}")
     expected = f"a whole number from 1 to {MAX_ELEMENTS}"
     shape = tuple(item.integer(1, MAX_ELEMENTS, expected) for item in items)
     check_elements(shape, field)
@@ -197,18 +197,23 @@ def check_elements(shape: tuple[int, ...], field: Field) -> None:
         raise field.error(found, f"at most {MAX_ELEMENTS} a tensor")
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def _operation(name: str, field: Field) -> Operation:
     fields = field.entries("a mapping with op and inputs")
     if "op" not in fields:
         raise field.missing("op", listed(OPERATORS))
     operator = OPERATORS[_choice(fields["op"], tuple(OPERATORS))]
     field.keys(("op", "inputs", *operator.attributes), "a mapping")
+    arity = _count(len(operator.operands), "tensor name")
     if "inputs" not in fields:
-        raise field.missing("inputs", f"{len(operator.operands)} names of tensors")
-    items = fields["inputs"].items(f"a list of {len(operator.operands)} names of tensors")
+        raise field.missing("inputs", f"a list of {arity}")
+    items = fields["inputs"].items(f"a list of {arity}")
     if len(items) != len(operator.operands):
         expected = f"{len(operator.operands)} for {operator.kind} ({', '.join(operator.operands)})"
-        raise fields["inputs"].error(f"{len(items)} inputs", expected)
+        raise fields["inputs"].error(_count(len(items), "input"), expected)
     attributes = {}
     for key, values in operator.attributes.items():
         if key not in fields:
