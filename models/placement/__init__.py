@@ -47,3 +47,21 @@ too; ``bound`` holds for placements with the least conflict words.
 """
 
 from __future__ import annotations
+
+from ipuopt.models.placement.bounds import explain
+from ipuopt.models.placement.check import check, check_program
+from ipuopt.models.placement.problem import Problem, Regions, Solution
+from ipuopt.models.placement.program import Placed, solve_program
+from ipuopt.models.placement.solve import solve
+
+__all__ = [
+    "Placed",
+    "Problem",
+    "Regions",
+    "Solution",
+    "check",
+    "check_program",
+    "explain",
+    "solve",
+    "solve_program",
+]

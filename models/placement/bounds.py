@@ -20,7 +20,7 @@ class Load:
     Attributes
     ----------
     step
-        A step in which they live; 0 without buffers.
+        First such step; 0 without buffers.
     demand
         Bytes of address space that they need at least.
     buffers
@@ -61,34 +61,66 @@ def footprint_bound(problem: Problem) -> int:
     return load(problem, 1).demand + load(problem, 0).demand
 
 
-def _explanation(
-    where: str,
-    step: int,
-    needs: tuple[int, int],
-    buffers: IntArray,
-    problem: Problem,
-    names: Sequence[str],
-    levers: tuple[str, ...],
-) -> Infeasibility:
-    order = np.lexsort((buffers, -problem.size_bytes[buffers]))[:LARGEST_OWNERS]
-    owners = tuple((names[i], int(problem.size_bytes[i])) for i in buffers[order])
-    return Infeasibility(
-        where=f"{problem.name}, step {step}: {where}",
-        demand=needs[0],
-        capacity=needs[1],
-        unit="bytes",
-        owners=owners,
-        levers=levers,
-    )
+@dataclass(frozen=True, slots=True)
+class _Proof:
+    what: str
+    step: int
+    demand: int
+    capacity: int
+    buffers: IntArray
+    levers: tuple[str, ...]
 
 
-def explain(problem: Problem, names: Sequence[str]) -> Infeasibility | None:
+def _prove(problem: Problem) -> _Proof | None:
+    regions = problem.regions
+    interleaved, standard = load(problem, 1), load(problem, 0)
+    high = regions.high_stop - regions.high_start
+    low = regions.low_stop - regions.low_start
+    if interleaved.demand > high:
+        return _Proof(
+            "interleaved buffers",
+            interleaved.step,
+            interleaved.demand,
+            high,
+            interleaved.buffers,
+            ("more tiles for this step", "smaller blocks of the inner axis"),
+        )
+    granules = -(-interleaved.demand // regions.granule)
+    above = max(0, high - granules * regions.granule)
+    if standard.demand > low + above:
+        return _Proof(
+            f"standard buffers and {high - above} reserved for interleaved ones",
+            standard.step,
+            standard.demand + high - above,
+            low + high,
+            np.concatenate((standard.buffers, interleaved.buffers)),
+            ("more tiles for the largest values", "less interleaved memory"),
+        )
+    sizes = np.where(problem.interleaved == 0, problem.size_bytes, 0)
+    largest = int(np.argmax(sizes)) if len(sizes) else 0
+    if len(sizes) and sizes[largest] > max(low, above):
+        return _Proof(
+            "largest standard buffer, in one piece",
+            int(problem.live_start[largest]),
+            int(sizes[largest]),
+            max(low, above),
+            np.array([largest]),
+            ("more tiles for this value",),
+        )
+    return None
+
+
+def explain(
+    problem: Problem, names: Sequence[str], steps: Sequence[str] = ()
+) -> Infeasibility | None:
     """Proof by load that no placement exists; None if the load leaves that open.
 
     Parameters
     ----------
     names
         Name of every buffer, for the owners.
+    steps
+        Names of the steps; numbers alone without them.
 
     Notes
     -----
@@ -96,43 +128,19 @@ def explain(problem: Problem, names: Sequence[str]) -> Infeasibility | None:
     interleaved load leaves, whenever that occurs; the same holds for a single standard buffer,
     which must fit below ``low_stop`` or above the boundary.
     """
-    regions = problem.regions
-    interleaved, standard = load(problem, 1), load(problem, 0)
-    high = regions.high_stop - regions.high_start
-    low = regions.low_stop - regions.low_start
-    if interleaved.demand > high:
-        return _explanation(
-            "interleaved buffers",
-            interleaved.step,
-            (interleaved.demand, high),
-            interleaved.buffers,
-            problem,
-            names,
-            ("more tiles or inner parts for this step", "a smaller inner block"),
-        )
-    granules = -(-interleaved.demand // regions.granule)
-    above = max(0, high - granules * regions.granule)
-    if standard.demand > low + above:
-        reserved = high - above
-        return _explanation(
-            f"standard buffers beside {reserved} interleaved",
-            standard.step,
-            (standard.demand + reserved, low + high),
-            np.concatenate((standard.buffers, interleaved.buffers)),
-            problem,
-            names,
-            ("more tiles for the largest values", "smaller interleaved buffers"),
-        )
-    sizes = np.where(problem.interleaved == 0, problem.size_bytes, 0)
-    largest = int(np.argmax(sizes)) if len(sizes) else -1
-    if largest >= 0 and sizes[largest] > max(low, above):
-        return _explanation(
-            "largest standard buffer, in one piece",
-            int(problem.live_start[largest]),
-            (int(sizes[largest]), max(low, above)),
-            np.array([largest]),
-            problem,
-            names,
-            ("more tiles for this value",),
-        )
-    return None
+    proof = _prove(problem)
+    if proof is None:
+        return None
+    size = problem.size_bytes[proof.buffers]
+    order = proof.buffers[np.lexsort((proof.buffers, -size))[:LARGEST_OWNERS]]
+    step = f"step {proof.step}"
+    if proof.step < len(steps):
+        step += f" ({steps[proof.step]})"
+    return Infeasibility(
+        where=f"{problem.name}, {step}: {proof.what}",
+        demand=proof.demand,
+        capacity=proof.capacity,
+        unit="bytes",
+        owners=tuple((names[buffer], int(problem.size_bytes[buffer])) for buffer in order),
+        levers=proof.levers,
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from ortools.sat.python import cp_model
@@ -52,7 +51,7 @@ class Model:
         self.cp = cp_model.CpModel()
         self.size = [int(size) // self.unit for size in problem.size_bytes]
         self.slot: list[cp_model.IntVar] = []
-        self.address: list[cp_model.LinearExprT] = []
+        self.address: list[cp_model.LinearExpr] = []
         self.low: dict[int, cp_model.IntVar] = {}
         self.elements: dict[int, tuple[cp_model.IntVar, cp_model.IntVar]] = {}
         self.before: dict[tuple[int, int], cp_model.IntVar] = {}
@@ -75,7 +74,7 @@ class Model:
         return bytes_ // self.unit
 
     @property
-    def boundary(self) -> cp_model.LinearExprT:
+    def boundary(self) -> cp_model.LinearExpr:
         """Boundary in units."""
         regions = self.problem.regions
         return self._units(regions.high_start) + self._units(regions.granule) * self.granules
@@ -88,9 +87,7 @@ class Model:
             ranges = [(regions.high_start, regions.high_stop)]
             if not problem.interleaved[buffer]:
                 ranges.insert(0, (regions.low_start, regions.low_stop))
-            slots = [
-                (-(-start // alignment), (stop - size) // alignment) for start, stop in ranges
-            ]
+            slots = [(-(-start // alignment), (stop - size) // alignment) for start, stop in ranges]
             domain = cp_model.Domain.from_intervals([pair for pair in slots if pair[0] <= pair[1]])
             slot = self.cp.new_int_var_from_domain(domain, f"slot[{buffer}]")
             self.slot.append(slot)
@@ -160,7 +157,7 @@ class Model:
         return self.elements[buffer]
 
     def _between(
-        self, value: cp_model.LinearExprT, stop: int, literal: cp_model.LiteralT | None
+        self, value: cp_model.LinearExpr, stop: int, literal: cp_model.LiteralT | None
     ) -> None:
         """``0 <= value < stop``, if ``literal`` holds."""
         constraint = self.cp.add_linear_constraint(value, 0, stop - 1)
@@ -232,9 +229,7 @@ class Model:
             end[above].max(initial=solution.boundary) - solution.boundary,
         )
         first, last = element_range(address, problem.size_bytes)
-        values = {
-            self.granules.index: (solution.boundary - regions.high_start) // regions.granule
-        }
+        values = {self.granules.index: (solution.boundary - regions.high_start) // regions.granule}
         for variable, top in zip(self.extents, tops, strict=True):
             values[variable.index] = int(top) // self.unit
         for buffer, slot in enumerate(self.slot):

@@ -11,7 +11,7 @@ from ipuopt.target.memory import INTERLEAVED_BASE, INTERLEAVED_ELEMENT, STANDARD
 
 @kernel
 def _meets(live: IntArray, one: int, other: int) -> bool:
-    return live[one, 0] < live[other, 1] and live[other, 0] < live[one, 1]
+    return bool(live[one, 0] < live[other, 1] and live[other, 0] < live[one, 1])
 
 
 @kernel
@@ -60,8 +60,7 @@ def _place(
         for buffer in order:
             if interleaved[buffer] != kind:
                 continue
-            best, best_left = np.int64(-1), np.int64(0)
-            best_bytes = np.int64(0)
+            best, best_left, best_bytes = -1, 0, 0
             for candidate in range(-2, count):
                 if candidate == -2:
                     at = regions[2] if kind == 1 else boundary
@@ -79,7 +78,7 @@ def _place(
                     start, stop = regions[0], regions[1]
                 if not start <= at < stop:
                     continue
-                unit, bytes_needed = alignment[buffer], size[buffer]
+                unit, bytes_needed = int(alignment[buffer]), int(size[buffer])
                 if distinct[buffer]:
                     whole = INTERLEAVED_ELEMENT if at >= INTERLEAVED_BASE else STANDARD_ELEMENT
                     unit = max(unit, whole)

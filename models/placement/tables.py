@@ -9,6 +9,10 @@ import numpy as np
 from ipuopt.models.placement.greedy import HARD
 from ipuopt.models.placement.problem import IntArray, Problem
 
+Columns = tuple[
+    IntArray, IntArray, IntArray, IntArray, IntArray, IntArray, IntArray, IntArray
+]  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Tables:
@@ -37,7 +41,7 @@ class Tables:
     regions: IntArray
 
     @property
-    def columns(self) -> tuple[IntArray, ...]:
+    def columns(self) -> Columns:
         """All columns, in the order in which the kernels take them."""
         return (
             self.size,
@@ -52,17 +56,16 @@ class Tables:
 
 
 def tables_of(problem: Problem) -> Tables:
-    """Compress the pairs of ``problem``; a pair that is distinct needs no conflict words."""
+    """Compress the pairs of ``problem``: each once, words added up, distinct before conflict."""
     count = len(problem)
-    hard = np.full(len(problem.distinct), HARD, dtype=np.int64)
     pairs = np.sort(np.concatenate((problem.distinct, problem.conflict)), axis=1)
-    words = np.concatenate((hard, problem.conflict_words))
-    key = pairs[:, 0] * count + pairs[:, 1]
-    is_hard = np.isin(key, key[: len(hard)])
-    kept = ~is_hard
-    kept[: len(hard)] = True
-    kept &= pairs[:, 0] != pairs[:, 1]
-    one, other, words = pairs[kept, 0], pairs[kept, 1], words[kept]
+    apart = pairs[:, 0] != pairs[:, 1]
+    key, group = np.unique(pairs[apart] @ np.array((count, 1)), return_inverse=True)
+    given = np.concatenate((np.zeros(len(problem.distinct)), problem.conflict_words))[apart]
+    words = np.bincount(group, weights=given, minlength=len(key)).astype(np.int64)
+    is_hard = np.arange(len(pairs))[apart] < len(problem.distinct)
+    words[group[is_hard]] = HARD
+    one, other = key // max(1, count), key % max(1, count)
     owner = np.concatenate((one, other))
     order = np.argsort(owner, kind="stable")
     regions = problem.regions

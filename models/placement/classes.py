@@ -1,0 +1,108 @@
+"""Which tiles get how much effort: every tile once, then those that decide the objective."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from ipuopt.limits import Limits
+from ipuopt.models.placement.heuristics import Cost, Found, quick
+from ipuopt.models.placement.problem import IntArray, Problem
+from ipuopt.models.placement.refine import (
+    Refined,
+    quiet,
+    refine_footprint,
+    refine_words,
+    start_of,
+)
+from ipuopt.models.placement.solve import TRIALS, search, verified
+from ipuopt.models.placement.tables import tables_of
+
+TRIALS_OF_ALL = 150_000
+"""Moves of the local search over all classes: about 8 s with 40 buffers each."""
+
+CLASSES_REFINED = 12
+"""Classes that CP-SAT looks at for the sake of their conflict words."""
+
+CLASS_TIME_S = 10.0
+"""Seconds that CP-SAT may spend on one class."""
+
+EFFORT = 5.0
+"""Deterministic time of each CP-SAT run on one class, in repeatable mode."""
+
+
+class Group(Protocol):
+    """A class of tiles: its problem, and the shards of each tile as rows."""
+
+    @property
+    def problem(self) -> Problem:
+        """Problem of each tile."""
+
+    @property
+    def shards(self) -> IntArray:
+        """Shape ``(tiles, buffers)``."""
+
+
+def improve_all(groups: Sequence[Group], bounds: Sequence[int], limits: Limits) -> list[Refined]:
+    """Heuristic placement of every class.
+
+    The objective is the largest footprint, so a class is done when it has no conflict words and
+    needs no more than the largest bound. The others share the moves of the local search.
+    """
+    goal = max(bounds, default=0)
+    found = [quick(tables_of(group.problem), goal) for group in groups]
+    open_ = [
+        index for index, entry in enumerate(found) if entry is None or entry.cost > Cost(0, goal)
+    ]
+    trials = min(TRIALS, TRIALS_OF_ALL // max(1, len(open_)))
+    for index in open_:
+        if limits.expired():
+            break
+        better = search(groups[index].problem, limits, goal, trials)
+        if better is not None:
+            found[index] = better
+    return [
+        start_of(verified(group.problem, entry), bound)
+        for group, entry, bound in zip(groups, found, bounds, strict=True)
+    ]
+
+
+def _part(limits: Limits) -> Limits:
+    return quiet(limits if limits.deterministic else limits.within(CLASS_TIME_S))
+
+
+def _footprint(found: Found | None) -> int:
+    return 0 if found is None else found.cost.footprint
+
+
+def refine_worst(groups: Sequence[Group], states: list[Refined], limits: Limits) -> None:
+    """Run CP-SAT where it matters; replaces entries of ``states``.
+
+    First on classes without a placement, then on those with the most conflict words, then on the
+    class with the largest footprint as long as that can lower the maximum.
+    """
+    missing = [index for index, state in enumerate(states) if state.found is None]
+    words = np.array(
+        [
+            0 if state.words_proven or state.found is None else state.found.cost.words
+            for state in states
+        ],
+        dtype=np.int64,
+    ) * np.array([len(group.shards) for group in groups], dtype=np.int64)
+    heavy = np.argsort(-words, kind="stable")[:CLASSES_REFINED]
+    for index in (*missing, *heavy[words[heavy] > 0].tolist()):
+        if limits.expired():
+            return
+        problem = groups[index].problem
+        states[index] = refine_words(states[index], problem, _part(limits), EFFORT)
+    tried: set[int] = set()
+    while states and not limits.expired():
+        worst = max(range(len(states)), key=lambda index: _footprint(states[index].found))
+        bound = max(state.bound for state in states)
+        if _footprint(states[worst].found) <= bound or worst in tried:
+            return
+        tried.add(worst)
+        problem = groups[worst].problem
+        states[worst] = refine_footprint(states[worst], problem, _part(limits), EFFORT)
