@@ -1,0 +1,123 @@
+"""Orders in which transfers are inserted; every order keeps predecessors first (E5)."""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+
+from ipuopt.compiled import kernel
+from ipuopt.models.exchange.instance import Instance
+from ipuopt.models.exchange.problem import IntArray
+
+EVENT = 16
+"""One event in the unit of the weights of :func:`dispatch`."""
+
+
+def longest(phase: Instance) -> IntArray:
+    """Longest transfer first, ties as listed."""
+    return topological(phase, -phase.words)
+
+
+def by_end(phase: Instance, opposite_start: IntArray) -> IntArray:
+    """Last send to end first, from the starts of a schedule of the mirrored phase."""
+    return topological(phase, -(opposite_start + phase.words))
+
+
+def dispatch(phase: Instance, load: int, words: int, *, appending: bool = False) -> IntArray:
+    """Order of a list schedule: the transfer that could start first, a loaded one rather earlier.
+
+    Parameters
+    ----------
+    phase
+        Either direction of time.
+    load, words
+        Sixteenths of an event by which a word still to pass the busiest endpoint, and a word of
+        the transfer itself, bring a transfer forward. Large weights prefer the critical tiles even
+        where others could start before; zero leaves them to break ties.
+    appending
+        Whether a transfer waits as in the public compiler, P - P0 not before the previous ends on
+        its buses (``ipu21.md`` 3.4), rather than for the windows alone.
+    """
+    order = _dispatch(phase, load, words, appending)
+    if not len(phase.before):
+        return order
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return topological(phase, rank)
+
+
+def topological(phase: Instance, key: IntArray) -> IntArray:
+    """Ascending by ``key``, ties as listed, but never before a predecessor."""
+    order = np.argsort(key, kind="stable").astype(np.int64)
+    if not len(phase.before):
+        return order
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    after = np.repeat(np.arange(len(order)), np.diff(phase.before_bounds))
+    pairs = np.argsort(phase.before, kind="stable")
+    bounds = np.searchsorted(phase.before[pairs], np.arange(len(order) + 1))
+    return order[_least_ready(rank, np.diff(phase.before_bounds), bounds, after[pairs])]
+
+
+@kernel
+def _least_ready(rank: IntArray, missing: IntArray, bounds: IntArray, after: IntArray) -> IntArray:
+    """Ranks in the order in which they leave: least rank first among those with nothing missing."""
+    missing = missing.copy()
+    result = np.empty(len(rank), np.int64)
+    node = np.empty(len(rank), np.int64)
+    node[rank] = np.arange(len(rank))
+    ready = [rank[j] for j in range(len(rank)) if missing[j] == 0]
+    heapq.heapify(ready)
+    for place in range(len(rank)):
+        result[place] = heapq.heappop(ready)
+        before = node[result[place]]
+        for pair in range(bounds[before], bounds[before + 1]):
+            missing[after[pair]] -= 1
+            if missing[after[pair]] == 0:
+                heapq.heappush(ready, rank[after[pair]])
+    return result
+
+
+@kernel
+def _dispatch(p: Instance, load_weight: int, words_weight: int, appending: bool) -> IntArray:
+    """Heap of keys that only grow: one that has grown meanwhile goes back."""
+    count = len(p.words)
+    send_end = np.zeros(p.tiles, np.int64)
+    receive_end = np.zeros(p.tiles, np.int64)
+    to_send = np.zeros(p.tiles, np.int64)
+    to_receive = np.zeros(p.tiles, np.int64)
+    for transfer in range(count):
+        to_send[p.source[transfer]] += p.words[transfer]
+        for receive in range(p.bounds[transfer], p.bounds[transfer + 1]):
+            to_receive[p.receiver[receive]] += p.words[transfer]
+    least = np.iinfo(np.int64).min
+    waiting = [(least, least, j) for j in range(count)]
+    result = np.empty(count, np.int64)
+    place = 0
+    while waiting:
+        key, rank, transfer = heapq.heappop(waiting)
+        source, words = p.source[transfer], p.words[transfer]
+        receives = range(p.bounds[transfer], p.bounds[transfer + 1])
+        load = to_send[source]
+        start = send_end[source] if appending else max(p.head[transfer], send_end[source])
+        for receive in receives:
+            tile = p.receiver[receive]
+            load = max(load, to_receive[tile])
+            start = max(start, receive_end[tile] - (0 if appending else p.window[receive]))
+        if appending:
+            start += p.head[transfer]
+        now = EVENT * start - load_weight * load - words_weight * words
+        if now > key or (now == key and -load > rank):
+            heapq.heappush(waiting, (now, -load, transfer))
+            continue
+        result[place] = transfer
+        place += 1
+        send_end[source] = start + words
+        to_send[source] -= words
+        for receive in receives:
+            tile = p.receiver[receive]
+            offset = p.write[receive] if appending else p.window[receive]
+            receive_end[tile] = start + offset + words
+            to_receive[tile] -= words
+    return result

@@ -1,0 +1,112 @@
+"""Incumbent of a phase and the moves that improve it, by insertion in both directions of time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ipuopt.models.exchange import insertion
+from ipuopt.models.exchange.components import component_of, largest_by
+from ipuopt.models.exchange.instance import Instance, mirrored
+from ipuopt.models.exchange.orders import by_end
+from ipuopt.models.exchange.problem import IntArray
+from ipuopt.models.exchange.timing import horizon_of
+
+Kernel = Callable[[Instance, insertion.State, IntArray, int], bool]
+
+SLACK = 0.05
+"""A pass of forward-backward improvement may end later than the one before by this share: the next
+pass often gains more than that; beyond it, it hardly ever does."""
+
+
+def run(
+    phase: Instance, order: IntArray, horizon: int, method: Kernel = insertion.insert_all
+) -> IntArray | None:
+    """Starts when transfers enter in ``order``; None if one would end after ``horizon``."""
+    state = insertion.empty_state(phase, horizon + 1)
+    return state.start if method(phase, state, order, horizon) else None
+
+
+def run_unlimited(
+    phase: Instance, order: IntArray, horizon: int, method: Kernel = insertion.insert_all
+) -> IntArray:
+    """As :func:`run`, with ``horizon`` doubled until everything fits."""
+    while True:
+        start = run(phase, order, horizon, method)
+        if start is not None:
+            return start
+        horizon *= 2
+
+
+def reverse(phase: Instance, start: IntArray) -> IntArray:
+    """Starts in the other direction of time, as early as the horizon of ``start`` allows."""
+    return horizon_of(start, phase.tail) - (start + phase.words)
+
+
+class Search:
+    """Best known starts of a phase, component by component.
+
+    Attributes
+    ----------
+    forward, backward
+        The phase in both directions of time.
+    component, count
+        Component of each transfer, and how many there are.
+    start, horizons
+        Best starts, and the horizon of each component under them.
+    """
+
+    def __init__(self, forward: Instance, start: IntArray) -> None:
+        self.forward = forward
+        self.backward = mirrored(forward)
+        self.count, self.component = component_of(forward)
+        self.start = start.copy()
+        self.horizons = self._ends(start)
+
+    @property
+    def horizon(self) -> int:
+        """Horizon of the incumbent."""
+        return int(self.horizons.max(initial=0))
+
+    def _ends(self, start: IntArray) -> IntArray:
+        return largest_by(self.component, self.count, start + self.forward.tail)
+
+    def offer(self, start: IntArray) -> bool:
+        """Take over the components that end earlier in ``start``; whether any does."""
+        ends = self._ends(start)
+        better = ends < self.horizons
+        if not better.any():
+            return False
+        moved = better[self.component]
+        self.start[moved] = start[moved]
+        self.horizons[better] = ends[better]
+        return True
+
+    def insert(self, phase: Instance, order: IntArray, limit: int) -> IntArray | None:
+        """Insert in ``order`` in the direction of ``phase``; offer and return forward starts."""
+        start = run(phase, order, limit)
+        if start is None:
+            return None
+        if phase.mirror:
+            start = reverse(phase, start)
+        self.offer(start)
+        return start
+
+    def justify(self, start: IntArray | None, rounds: int) -> None:
+        """Forward-backward improvement from ``start``, while it ends earlier each round.
+
+        Backward, then forward: each pass inserts in the order in which the previous one ends, so
+        that holes open where transfers lean against the other end.
+        """
+        for _ in range(rounds):
+            if start is None:
+                return
+            before = horizon_of(start, self.forward.tail)
+            for phase in (self.backward, self.forward):
+                limit = round((1 + SLACK) * horizon_of(start, self.forward.tail)) + 1
+                opposite = start if phase.mirror else reverse(self.forward, start)
+                order = by_end(phase, opposite)
+                start = self.insert(phase, order, limit)
+                if start is None:
+                    return
+            if horizon_of(start, self.forward.tail) >= before:
+                return
