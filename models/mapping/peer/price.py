@@ -109,6 +109,11 @@ def price_plan(plan: Plan, rule: Rule | str = Rule.A) -> PeerReport:
         A plan of either origin; its own terms are not looked at.
     rule
         ``"A"`` (the logged plan was chosen under it) or ``"B"`` (last public revision).
+
+    Raises
+    ------
+    LayoutError
+        If a layout does not fit its value, or a grid needs more tiles than the plan has.
     """
     rule = Rule(rule)
     steps = tuple(_price_step(plan, step, rule) for step in plan.steps)
