@@ -1,0 +1,122 @@
+"""Candidates of Gelu, Add and Cast: one layout for all operands and the result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ipuopt.layout import (
+    LEFT,
+    LINEAR,
+    ROW_MAJOR,
+    AxisTiling,
+    IntArray,
+    Layout,
+    LayoutError,
+    MemoryClass,
+    max_shard_elements,
+)
+from ipuopt.models.mapping.candidates.labels import Buffers, Choice, Labels
+from ipuopt.models.mapping.candidates.request import Kind, Request
+from ipuopt.models.mapping.candidates.retain import capped
+from ipuopt.models.mapping.memory import fitting
+from ipuopt.models.mapping.prices import is_movable
+from ipuopt.plan import PointwiseStep
+from ipuopt.target.kernels import add_cycles, cast_cycles, gelu_cycles
+from ipuopt.workload.model import Tensor
+
+GRAIN = 16
+"""Grain of linear layouts where rows allow it: one micro-panel row (cost-model.md 1.7, 1.8)."""
+ELEMENT_BYTES = {"float16": 2, "float32": 4}
+
+
+def gelu_labels(request: Request) -> Labels:
+    """One kernel run a shard."""
+    return _labels(request, gelu_cycles)
+
+
+def add_labels(request: Request) -> Labels:
+    """Both operands lie where the result does."""
+    return _labels(request, add_cycles)
+
+
+def cast_labels(request: Request) -> Labels:
+    """Elements change their size, not their place."""
+    source, target = (ELEMENT_BYTES[t.dtype] for t in (request.inputs[0], request.result))
+    return _labels(request, lambda elements: cast_cycles(elements * source, elements * target))
+
+
+def linear_layouts(tensor: Tensor, tiles: int) -> tuple[Layout, ...]:
+    """Equal intervals of the row-major sequence on all tiles, in either class of memory.
+
+    Where rows are whole micro-panels a one-row shard in AMP left order is row-major (cost-model.md
+    1.6), so that a retile suffices to make it from the result of a product.
+    """
+    elements = tensor.rows * tensor.columns
+    aligned = tensor.columns % GRAIN == 0
+    grain = GRAIN if aligned else math.gcd(elements, GRAIN)
+    used = min(tiles, elements // grain)
+    axis = AxisTiling(LINEAR, used, grain, grain, pads=False)
+    order = LEFT if aligned else ROW_MAJOR
+    return tuple(Layout(order, used, 1, (axis,), memory) for memory in MemoryClass)
+
+
+def _labels(request: Request, kernel: Callable[[IntArray], IntArray]) -> Labels:
+    result = request.result
+    layouts, elements = [], []
+    for layout in dict.fromkeys((*request.offered, *linear_layouts(result, request.tiles))):
+        try:
+            most = max_shard_elements(layout, result.rows, result.columns)
+        except LayoutError:
+            continue
+        if is_movable(layout):
+            layouts.append(layout)
+            elements.append(most)
+    most_elements = np.array(elements, dtype=np.int64)
+    cost = kernel(most_elements)
+    standard = np.array([layout.memory_class is MemoryClass.STANDARD for layout in layouts])
+    sizes = [most_elements * ELEMENT_BYTES[t.dtype] for t in (*request.inputs, result)]
+    total: IntArray = np.sum(sizes, axis=0, dtype=np.int64)
+    fits = fitting(
+        request.capacity,
+        np.where(standard, total, 0),
+        np.where(standard, 0, total),
+        np.where(standard, np.max(sizes, axis=0), 0),
+    )
+    kept = fits[capped(request.operation.name, cost[fits], total[fits, None])]
+    layouts = [layouts[i] for i in kept]
+    choices = [_choice(layouts, size[kept], standard[kept]) for size in sizes]
+    none = np.zeros(len(kept), dtype=np.int64)
+    return Labels(
+        operands=tuple(choices[:-1]),
+        result=choices[-1],
+        terms={"kernel": cost[kept]},
+        run=Buffers(none, none, none),
+        finish=None,
+        late=np.zeros(len(kept), dtype=np.bool_),
+        parameters=np.zeros((len(kept), 0), dtype=np.int64),
+    )
+
+
+def _choice(layouts: list[Layout], size: IntArray, standard: np.typing.NDArray[np.bool_]) -> Choice:
+    index = np.arange(len(layouts), dtype=np.int64)
+    return Choice(tuple(layouts), index, np.where(standard, size, 0), np.where(standard, 0, size))
+
+
+def _step(
+    request: Request, labels: Labels, label: int, values: tuple[int, ...], result: int
+) -> PointwiseStep:
+    return PointwiseStep(
+        name=request.operation.name,
+        kind=request.operation.kind,
+        inputs=values,
+        result=result,
+        terms=labels.terms_of(label),
+    )
+
+
+GELU = Kind(candidates=gelu_labels, step=_step, keeps_layout=True)
+ADD = Kind(candidates=add_labels, step=_step, keeps_layout=True)
+CAST = Kind(candidates=cast_labels, step=_step, keeps_layout=True)

@@ -1,0 +1,125 @@
+"""Read a solution of the mapping problem back as a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ipuopt.layout import Layout
+from ipuopt.models.mapping.candidates import KINDS
+from ipuopt.models.mapping.candidates.labels import Choice
+from ipuopt.models.mapping.candidates.request import Source
+from ipuopt.models.mapping.graph import Graph, Key, Operand
+from ipuopt.models.mapping.prices import conversions, method_of
+from ipuopt.models.mapping.problem import Solution
+from ipuopt.models.mapping.tables import Part, matrix_of
+from ipuopt.plan import ConversionStep, Origin, Plan, PlannedValue, PlanStep
+from ipuopt.workload.model import TensorKind, Workload
+
+_ORIGINS = {
+    TensorKind.INPUT: Origin.INPUT,
+    TensorKind.PARAMETER: Origin.PARAMETER,
+    TensorKind.RESULT: Origin.COMPUTED,
+}
+
+
+class _Builder:
+    """Values and steps of the plan so far."""
+
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+        self.values: list[PlannedValue] = []
+        self.steps: list[PlanStep] = []
+
+    def add(
+        self, tensor: str, name: str, layout: Layout, origin: Origin, *, is_output: bool = False
+    ) -> int:
+        """Number of a new value of ``tensor``."""
+        facts = self.workload.tensors[tensor]
+        taken = {value.name for value in self.values}
+        self.values.append(
+            PlannedValue(
+                name=name if name not in taken else f"{name} ({len(self.values)})",
+                tensor=tensor,
+                rows=facts.rows,
+                columns=facts.columns,
+                dtype=facts.dtype,
+                layout=layout,
+                origin=origin,
+                is_output=is_output,
+            )
+        )
+        return len(self.values) - 1
+
+
+def decode(workload: Workload, graph: Graph, parts: Sequence[Part], solution: Solution) -> Plan:
+    """The plan of ``solution``, with the cycles of every step by name."""
+    plan = _Builder(workload)
+    numbers: dict[Key, int] = {}
+    for part, label in zip(parts, solution.labels, strict=True):
+        tensor = part.key[0]
+        if part.visit is None or part.request is None or part.labels is None:
+            origin = _ORIGINS[workload.tensors[tensor].kind]
+            numbers[part.key] = plan.add(tensor, tensor, _layout(part.value, label), origin)
+            continue
+        operation = part.visit.operation
+        operands: dict[tuple[str, int], int] = {}
+        for position, (operand, choice) in enumerate(
+            zip(part.visit.operands, part.labels.operands, strict=True)
+        ):
+            number = _operand(plan, part, operand, choice, label, numbers)
+            operands[operand.tensor, position] = number
+        result = plan.add(
+            tensor,
+            tensor,
+            _layout(part.value, label),
+            Origin.COMPUTED,
+            is_output=tensor in workload.outputs,
+        )
+        numbers[part.key] = result
+        values = tuple(operands.values())
+        if len(values) < len(operation.inputs):  # an operand that is read twice
+            by_tensor = {name: number for (name, _), number in operands.items()}
+            values = tuple(by_tensor[name] for name in operation.inputs)
+        step = KINDS[operation.kind].step(part.request, part.labels, label, values, result)
+        plan.steps.append(step)
+    return Plan(tiles=workload.target.tiles, values=tuple(plan.values), steps=tuple(plan.steps))
+
+
+def _operand(
+    plan: _Builder,
+    part: Part,
+    operand: Operand,
+    choice: Choice,
+    label: int,
+    numbers: dict[Key, int],
+) -> int:
+    """The value that the kernel reads; converted where it lies in another layout."""
+    assert part.request is not None
+    layout = _layout(choice, label)
+    if operand.source is Source.LOADED:
+        origin = _ORIGINS[plan.workload.tensors[operand.tensor].kind]
+        return plan.add(operand.tensor, operand.tensor, layout, origin)
+    source = numbers[operand.key]
+    held = plan.values[source].layout
+    if held == layout:
+        return source
+    name = f"{operand.tensor} for {part.request.operation.name}"
+    result = plan.add(operand.tensor, name, layout, Origin.COMPUTED)
+    table = conversions(
+        matrix_of(part.request, operand),
+        (held,),
+        (layout,),
+        plan.workload.target.tiles,
+        choice.sum_axis,
+    )
+    method = method_of(held.order, layout.order)
+    assert method is not None, f"{name}: the solution uses a forbidden pair"
+    terms = {term: int(cycles[0, 0]) for term, cycles in table.terms.items() if cycles[0, 0]}
+    plan.steps.append(
+        ConversionStep(name=name, value=source, result=result, method=method, terms=terms)
+    )
+    return result
+
+
+def _layout(choice: Choice, label: int) -> Layout:
+    return choice.layouts[int(choice.index[label])]

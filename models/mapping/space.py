@@ -1,0 +1,198 @@
+"""From a workload to the mapping problem, and from its solution to a plan."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ipuopt.layout import Layout
+from ipuopt.limits import Limits
+from ipuopt.models.mapping.candidates import KINDS
+from ipuopt.models.mapping.candidates.labels import Choice, Labels
+from ipuopt.models.mapping.candidates.request import Request, Source
+from ipuopt.models.mapping.decode import decode
+from ipuopt.models.mapping.feasibility import refuse_impossible
+from ipuopt.models.mapping.graph import Graph, Key, Visit, is_product, read_graph
+from ipuopt.models.mapping.memory import tile_capacity
+from ipuopt.models.mapping.problem import Capacity, Edge, Node, Problem, Solution
+from ipuopt.models.mapping.tables import Part, edge_of, node_of, shared_input
+from ipuopt.plan import Plan
+from ipuopt.workload.model import Workload
+
+logger = logging.getLogger(__name__)
+
+MOST_REPLICAS = 4
+"""Pointwise operations are offered a reader's layout up to so many copies: each computes all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The mapping problem of a workload, and what is needed to read its solutions.
+
+    Attributes
+    ----------
+    problem
+        Nodes, edges and memory; see :mod:`ipuopt.models.mapping.problem`.
+    workload, graph, parts
+        What the nodes stand for.
+    """
+
+    problem: Problem
+    workload: Workload
+    graph: Graph
+    parts: tuple[Part, ...]
+
+    def plan(self, solution: Solution) -> Plan:
+        """The plan of a solution; its cost is the problem's cost of the solution."""
+        return decode(self.workload, self.graph, self.parts, solution)
+
+    def forbid(self, solution: Solution) -> Space:
+        """The space without one label: the one of ``solution`` that needs most memory.
+
+        For plans that a later stage could not place. A node keeps its last label.
+        """
+        problem = self.problem
+        demand = [
+            int((node.standard[label] + node.interleaved[label]).max(initial=0))
+            if len(node.cost) > 1
+            else -1
+            for node, label in zip(problem.nodes, solution.labels, strict=True)
+        ]
+        worst = int(np.argmax(demand))
+        if demand[worst] < 0:
+            return self
+        logger.info("%s: label %d is taken out", problem.nodes[worst].name, solution.labels[worst])
+        keep = np.delete(np.arange(len(problem.nodes[worst].cost)), solution.labels[worst])
+        node = problem.nodes[worst]
+        nodes = list(problem.nodes)
+        nodes[worst] = Node(
+            node.name,
+            node.cost[keep],
+            node.standard[keep],
+            node.interleaved[keep],
+            node.contiguous[keep],
+        )
+        edges = tuple(_without(edge, worst, keep) for edge in problem.edges)
+        parts = list(self.parts)
+        part = parts[worst]
+        parts[worst] = replace(
+            part,
+            value=part.value.select(keep),
+            labels=None if part.labels is None else part.labels.select(keep),
+        )
+        smaller = Problem(tuple(nodes), edges, problem.steps, problem.capacity)
+        return replace(self, problem=smaller, parts=tuple(parts))
+
+
+def _without(edge: Edge, node: int, keep: np.typing.NDArray[np.int64]) -> Edge:
+    if edge.tail == node:
+        edge = replace(edge, tail_group=edge.tail_group[keep])
+    if edge.head == node:
+        edge = replace(edge, head_group=edge.head_group[keep])
+    return edge
+
+
+def build_space(workload: Workload, limits: Limits) -> Space:
+    """Candidates, prices and memory of ``workload``.
+
+    Parameters
+    ----------
+    workload
+        The graph and its target.
+    limits
+        Not cut short: a smaller space would have another bound. The building takes some seconds.
+
+    Raises
+    ------
+    InputError
+        For an operation without candidates: the right operand of a product is computed.
+    InfeasibleError
+        If some step needs more memory than a tile has, whatever is chosen.
+    """
+    del limits
+    capacity, graph = tile_capacity(), read_graph(workload)
+    requests, labels = _candidates(workload, graph, capacity)
+    refuse_impossible(workload, graph, labels, capacity)
+    parts, position = _parts(graph, requests, labels)
+    nodes = tuple(
+        node_of(part, graph, is_output=part.visit is not None and part.key[0] in workload.outputs)
+        for part in parts
+    )
+    edges = []
+    for head, part in enumerate(parts):
+        if part.visit is None or part.labels is None:
+            continue
+        for operand, choice in zip(part.visit.operands, part.labels.operands, strict=True):
+            if operand.source is not Source.LOADED:
+                tail = position[operand.key]
+                edges.append(edge_of(parts, tail, head, operand, choice, workload.target.tiles))
+    problem = Problem(nodes, tuple(edges), graph.steps, capacity)
+    for node in nodes:
+        logger.info("%s: %d candidates", node.name, len(node.cost))
+    return Space(problem, workload, graph, tuple(parts))
+
+
+def _candidates(
+    workload: Workload, graph: Graph, capacity: Capacity
+) -> tuple[dict[str, Request], dict[str, Labels]]:
+    """Candidates by operation: first those that bring layouts of their own, then the others."""
+    requests: dict[str, Request] = {}
+    labels: dict[str, Labels] = {}
+    for keeps_layout in (False, True):
+        for visit in graph.visits:
+            operation = visit.operation
+            kind = KINDS[operation.kind]
+            if kind.keeps_layout is not keeps_layout:
+                continue
+            offered = _offered(graph, visit, labels) if keeps_layout else ()
+            requests[operation.name] = Request(
+                operation=operation,
+                inputs=tuple(workload.tensors[operand.tensor] for operand in visit.operands),
+                result=workload.tensors[operation.name],
+                sources=tuple(operand.source for operand in visit.operands),
+                tiles=workload.target.tiles,
+                capacity=capacity,
+                offered=offered,
+            )
+            labels[operation.name] = kind.candidates(requests[operation.name])
+    return requests, labels
+
+
+def _offered(graph: Graph, visit: Visit, labels: dict[str, Labels]) -> tuple[Layout, ...]:
+    """Layouts in which neighbours make the operands or read the result."""
+    found: list[Layout] = []
+    for operand in visit.operands:
+        if operand.source is Source.COMPUTED:
+            found += labels[operand.tensor].result.layouts
+    reached, readers = {visit.operation.name}, list(graph.visits)
+    for reader in readers:
+        for position, operand in enumerate(reader.operands):
+            if operand.tensor not in reached:
+                continue
+            if not is_product(reader.operation):
+                reached.add(reader.operation.name)
+                continue
+            layouts = labels[reader.operation.name].operands[position].layouts
+            found += [layout for layout in layouts if layout.replicas <= MOST_REPLICAS]
+    return tuple(dict.fromkeys(found))
+
+
+def _parts(
+    graph: Graph, requests: dict[str, Request], labels: dict[str, Labels]
+) -> tuple[list[Part], dict[Key, int]]:
+    """Parts behind the nodes, each before its readers, and the node of every value."""
+    shared: dict[Key, list[Choice]] = {}
+    for visit in graph.visits:
+        for operand, choice in zip(
+            visit.operands, labels[visit.operation.name].operands, strict=True
+        ):
+            if operand.source is Source.SHARED:
+                shared.setdefault(operand.key, []).append(choice)
+    parts = [shared_input(key, readers) for key, readers in shared.items()]
+    for visit in graph.visits:
+        name = visit.operation.name
+        key = (name, False)
+        parts.append(Part(key, labels[name].result, visit, requests[name], labels[name]))
+    return parts, {part.key: index for index, part in enumerate(parts)}
