@@ -2,9 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from ipuopt.layout import ROW_MAJOR, ROWS, AxisTiling, Layout, MemoryClass
+from ipuopt.plan import (
+    ConversionMethod,
+    ConversionStep,
+    Origin,
+    Plan,
+    PlannedValue,
+    PointwiseStep,
+)
+from ipuopt.program import (
+    CopyTable,
+    IntArray,
+    Kernel,
+    Program,
+    ProgramStep,
+    Role,
+    RunTable,
+    ShardTable,
+    StepKind,
+    TransferTable,
+)
+from ipuopt.report import Limit, RunInfo, SolveReport, SolveStatus
+from ipuopt.result import Built, Result, Total
+from ipuopt.workload import from_dict
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -16,3 +43,92 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("the folder ../shared with specifications and data is not there")
     return folder
+
+
+def _column(values: Sequence[object]) -> IntArray:
+    return np.array(values, dtype=np.int64)
+
+
+@pytest.fixture
+def tiny_result() -> Result:
+    """A hand-made result: the two rows of ``x`` change tiles, then Gelu; two tiles, one phase."""
+    workload = from_dict(
+        {
+            "ipuopt": 1,
+            "name": "tiny",
+            "target": {"tiles": 2},
+            "inputs": {"x": {"shape": [2, 4]}},
+            "operations": {"a": {"op": "Gelu", "inputs": ["x"]}},
+            "outputs": ["a"],
+        }
+    )
+    rows = AxisTiling(axis=ROWS, partitions=2, block=1, padding_multiple=1)
+    layout = Layout(ROW_MAJOR, 2, 1, (rows,), MemoryClass.STANDARD)
+    x = PlannedValue("x", "x", 2, 4, "float16", layout, Origin.INPUT)
+    moved = PlannedValue("x for a", "x", 2, 4, "float16", layout, Origin.COMPUTED, tile_offset=1)
+    a = PlannedValue("a", "a", 2, 4, "float16", layout, Origin.COMPUTED, 1, is_output=True)
+    move = ConversionStep(
+        name="x for a", value=0, result=1, method=ConversionMethod.RETILE, terms={"exchange": 670}
+    )
+    gelu = PointwiseStep(name="a", kind="Gelu", inputs=(1,), result=2, terms={"gelu": 30})
+    # Tiles 0, 1 of x, then of its copy, then of a; columns in the order of ShardTable's fields.
+    shards = [
+        (tile, value, Role.VALUE, 0, 0, 0, row, row + 1, row + 1, 0, 4, 4, 8, 8, *live)
+        for value, live in ((0, (0, 1)), (1, (0, 2)), (2, (1, 2)))
+        for row, tile in enumerate((0, 1) if value == 0 else (1, 0))
+    ]
+    runs = [
+        (1, tile, Kernel.GELU, output, source, -1, 0, 0, 0, 4, 1, 1, 0, 30)
+        for tile, output, source in ((0, 5, 3), (1, 4, 2))
+    ]
+    transfers = TransferTable(
+        *map(_column, ([0, 0], [0, 1], [0, 0], [2, 2], [0, 1, 2], [2, 3], [0, 0]))
+    )
+    program = Program(
+        tiles=2,
+        steps=(ProgramStep(StepKind.PHASE, 0, "x for a"), ProgramStep(StepKind.RUN, 1, "a")),
+        shards=ShardTable(*_column(shards).T),
+        runs=RunTable(*_column(runs).T),
+        copies=CopyTable(*np.zeros((11, 0), dtype=np.int64)),
+        transfers=transfers,
+        distinct=np.zeros((0, 2), dtype=np.int64),
+    )
+    built = Built(
+        plan=Plan(tiles=2, values=(x, moved, a), steps=(move, gelu)),
+        program=program,
+        address=np.array([0, 0, 16, 16, 32, 32], dtype=np.int64) + 0x50000,
+        boundary=np.zeros(2, dtype=np.int64),
+        start=np.array([100, 100], dtype=np.int64),
+        horizon=np.array([170], dtype=np.int64),
+    )
+    mapping = SolveReport(
+        stage="mapping",
+        model="mapping",
+        status=SolveStatus.OPTIMAL,
+        heuristic=720,
+        objective=700,
+        bound=700,
+        bound_source="highs",
+        unit="cycles",
+        terms={"exchange": 670, "gelu": 30},
+        wall_time_s=0.25,
+    )
+    exchange = SolveReport(
+        stage="exchange",
+        model="exchange 0 x for a",
+        status=SolveStatus.FEASIBLE,
+        limit=Limit.TIME,
+        heuristic=180,
+        objective=170,
+        bound=160,
+        bound_source="head + words + tail",
+        unit="cycles",
+        run=RunInfo(note="the back end crashed; the heuristic's schedule is kept"),
+    )
+    return Result(
+        workload=workload,
+        built=built,
+        reports=(mapping, exchange),
+        total=Total(heuristic=810, objective=800, bound=700),
+        limit=Limit.TIME,
+    )
