@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from ipuopt.cli.guard import tell
 from ipuopt.cli.logs import logging_options
+from ipuopt.cli.streams import tell
 
 EXIT_REJECTED = 6
 

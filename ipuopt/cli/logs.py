@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,15 @@ from ipuopt.errors import InputError
 
 _LOGGER = logging.getLogger("ipuopt")
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+class _StandardError(logging.Handler):
+    """Writes to the stream of the moment: a live progress line puts its own in place."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        line = self.format(record)
+        with contextlib.suppress(OSError, ValueError):  # the reader went away
+            sys.stderr.write(f"{line}\n")
 
 
 def logging_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,7 +66,7 @@ def detach() -> None:
 
 def _handlers(verbose: int, quiet: bool, log_file: Path | None) -> list[logging.Handler]:
     level = logging.ERROR if quiet else max(logging.DEBUG, logging.WARNING - 10 * verbose)
-    stderr = logging.StreamHandler()
+    stderr = _StandardError()
     stderr.setLevel(level)
     stderr.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
     handlers: list[logging.Handler] = [stderr]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ipuopt.cli.guard import say
+from ipuopt.cli.streams import say
 from ipuopt.cli.table import percent, thousands
 from ipuopt.events import Events
 from ipuopt.report import gap_of

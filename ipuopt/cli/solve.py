@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ipuopt.cli.guard import EXIT_INTERRUPTED, fail, tell
-from ipuopt.cli.interrupts import Interrupts
+from ipuopt.cli.interrupts import EXIT_INTERRUPTED, Interrupts
 from ipuopt.cli.logs import logging_options
 from ipuopt.cli.progress import Mode, Progress
+from ipuopt.cli.streams import fail, tell
 from ipuopt.errors import CheckError, Error
 from ipuopt.events import Events
 from ipuopt.options import OPTIONS, Setting, SolveOptions, options_of, resolve

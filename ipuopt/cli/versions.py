@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ipuopt.cli.guard import tell
+from ipuopt.cli.streams import tell
 
 
 @click.command()
