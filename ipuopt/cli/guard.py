@@ -49,6 +49,17 @@ class Commands(click.Group):
         flush()
         sys.exit(code)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a pipe that breaks in it is no reader that went away.
+
+        click takes every broken pipe for one and exits in silence. Commands write through
+        :mod:`ipuopt.cli.streams`, so here it is the pipe to a child process.
+        """
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise RuntimeError("the pipe to a child process broke") from error
+
 
 def guarded(run: Callable[[], Any]) -> int:
     """Exit code of ``run``, with every exception as one line."""
@@ -65,8 +76,6 @@ def guarded(run: Callable[[], Any]) -> int:
     except MemoryError:
         logger.debug("the error was raised here", exc_info=True)
         return fail("out of memory before there was a plan", EXIT_NO_MEMORY)
-    except BrokenPipeError:
-        return 0
     except Exception as error:
         logger.debug("the error was raised here", exc_info=True)
         what = f"{type(error).__name__}: {error}"

@@ -170,6 +170,11 @@ SEND = "(please send this line, the input, 'ipuopt versions' and the file of --l
         (MemoryError(), 5, "out of memory before there was a plan"),
         (ValueError("two\nlines"), 1, f"internal error, a bug: ValueError: two lines {SEND}"),
         (TimeoutError(), 1, f"internal error, a bug: TimeoutError: {SEND}"),
+        (
+            BrokenPipeError(32, "Broken pipe"),
+            1,
+            f"internal error, a bug: RuntimeError: the pipe to a child process broke {SEND}",
+        ),
         (SystemError("x"), 1, f"internal error, a bug: SystemError: x {SEND}"),
     ],
 )
