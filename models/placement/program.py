@@ -145,7 +145,9 @@ def _notes(
     states: Sequence[Refined],
     heuristic: Sequence[Cost | None],
 ) -> list[str]:
-    notes = [f"{sum(len(entry.shards) for entry in classes)} tiles in {len(classes)} classes"]
+    tiles = sum(len(entry.shards) for entry in classes)
+    kind = "class" if len(classes) == 1 else "classes"
+    notes = [f"{tiles} tiles in {len(classes)} {kind}"]
     for entry, state in zip(classes, states, strict=True):
         if state.found is None:
             step = _busiest_step(entry.problem)
