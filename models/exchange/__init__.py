@@ -40,6 +40,7 @@ from ipuopt.models.exchange.bounds import lower_bound
 from ipuopt.models.exchange.check import check, horizon
 from ipuopt.models.exchange.heuristics import append_only, insert_in_order, schedule_heuristic
 from ipuopt.models.exchange.problem import MAX_WORDS, Problem, Solution
+from ipuopt.models.exchange.solve import solve
 
 __all__ = [
     "MAX_WORDS",
@@ -51,4 +52,5 @@ __all__ = [
     "insert_in_order",
     "lower_bound",
     "schedule_heuristic",
+    "solve",
 ]

@@ -133,7 +133,8 @@ def _controls(problem: Problem, start: IntArray, times: _Times) -> list[Violatio
         key = receiver * span + event - low
         slots = np.searchsorted(own, np.stack((key, key - 1)))
         at = own[np.minimum(slots, len(own) - 1)]
-        return (at[0] == key) | (at[1] == key - 1)
+        found: BoolArray = (at[0] == key) | (at[1] == key - 1)
+        return found
 
     result: list[Violation] = []
     kinds = (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ipuopt.models.exchange import insertion, orders
+from ipuopt.models.exchange import orders
 from ipuopt.models.exchange.bounds import lower_bound_of
 from ipuopt.models.exchange.instance import Instance, instance
 from ipuopt.models.exchange.problem import IntArray, Problem, Solution
-from ipuopt.models.exchange.search import run_unlimited
+from ipuopt.models.exchange.search import run, run_appending
 from ipuopt.models.exchange.timing import horizon_of
 
 
@@ -17,17 +17,20 @@ def append_only(problem: Problem) -> Solution:
 
     Transfers are appended, never put into gaps: P - P0 is not before the previous send end of the
     source, nor before the previous write end of any receiver (``ipu21.md`` 3.4), and all hard
-    rules hold. Next comes the transfer that can start first; ties go to the most loaded endpoint.
-    On the snapshots the horizons differ from that compiler's by a few per cent.
+    rules hold. Next comes the transfer that can start first; the better of two ways to break ties
+    is kept, the most loaded endpoint and the longest transfer first.
     """
     return Solution(append_starts(instance(problem)))
 
 
 def append_starts(phase: Instance) -> IntArray:
     """As :func:`append_only`, on a forward instance."""
-    order = orders.dispatch(phase, 0, 0, appending=True)
     guess = 2 * lower_bound_of(phase)[0] + 64
-    return run_unlimited(phase, order, guess, insertion.append_all)
+    tries = []
+    for words in (0, 1):
+        order = orders.dispatch(phase, 0, words, appending=True)
+        tries.append(run_appending(phase, order, guess))
+    return min(tries, key=lambda start: horizon_of(start, phase.tail))
 
 
 def insert_in_order(problem: Problem, order: IntArray) -> Solution:
@@ -47,8 +50,12 @@ def insert_in_order(problem: Problem, order: IntArray) -> Solution:
     after = np.repeat(np.arange(count), np.diff(phase.before_bounds))
     if np.any(rank[phase.before] > rank[after]):
         raise ValueError(f"{problem.name}: the order breaks a dependency (E5)")
-    guess = 2 * lower_bound_of(phase)[0] + 64
-    return Solution(run_unlimited(phase, order, guess))
+    horizon = 2 * lower_bound_of(phase)[0] + 64
+    while True:
+        start = run(phase, order, horizon)
+        if start is not None:
+            return Solution(start)
+        horizon *= 2
 
 
 def schedule_heuristic(problem: Problem) -> tuple[Solution, int]:

@@ -105,14 +105,14 @@ def _dispatch(p: Instance, load_weight: int, words_weight: int, appending: bool)
             tile = p.receiver[receive]
             load = max(load, to_receive[tile])
             start = max(start, receive_end[tile] - (0 if appending else p.window[receive]))
-        if appending:
-            start += p.head[transfer]
         now = EVENT * start - load_weight * load - words_weight * words
         if now > key or (now == key and -load > rank):
             heapq.heappush(waiting, (now, -load, transfer))
             continue
         result[place] = transfer
         place += 1
+        if appending:  # until here, it was P - P0
+            start += p.head[transfer]
         send_end[source] = start + words
         to_send[source] -= words
         for receive in receives:

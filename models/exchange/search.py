@@ -12,28 +12,40 @@ from ipuopt.models.exchange.problem import IntArray
 from ipuopt.models.exchange.timing import horizon_of
 
 Kernel = Callable[[Instance, insertion.State, IntArray, int], bool]
+Stop = Callable[[], bool]
 
 SLACK = 0.05
 """A pass of forward-backward improvement may end later than the one before by this share: the next
 pass often gains more than that; beyond it, it hardly ever does."""
 
+SLICE = 100_000
+"""Receivers inserted between two looks at the clock; a few tenths of a second at most."""
 
-def run(
-    phase: Instance, order: IntArray, horizon: int, method: Kernel = insertion.insert_all
-) -> IntArray | None:
-    """Starts when transfers enter in ``order``; None if one would end after ``horizon``."""
+
+def never() -> bool:
+    """Do not stop."""
+    return False
+
+
+def run(phase: Instance, order: IntArray, horizon: int, stop: Stop = never) -> IntArray | None:
+    """Starts when transfers enter in ``order``.
+
+    None if one would end after ``horizon``, or once ``stop`` says so.
+    """
     state = insertion.empty_state(phase, horizon + 1)
-    return state.start if method(phase, state, order, horizon) else None
+    width = max(1, SLICE * len(order) // max(1, len(phase.receiver)))
+    for first in range(0, len(order), width):
+        if stop() or not insertion.insert_all(phase, state, order[first : first + width], horizon):
+            return None
+    return state.start
 
 
-def run_unlimited(
-    phase: Instance, order: IntArray, horizon: int, method: Kernel = insertion.insert_all
-) -> IntArray:
-    """As :func:`run`, with ``horizon`` doubled until everything fits."""
+def run_appending(phase: Instance, order: IntArray, horizon: int) -> IntArray:
+    """Starts when transfers are appended in ``order``; ``horizon`` doubles until they fit."""
     while True:
-        start = run(phase, order, horizon, method)
-        if start is not None:
-            return start
+        state = insertion.empty_state(phase, horizon + 1)
+        if insertion.append_all(phase, state, order, horizon):
+            return state.start
         horizon *= 2
 
 
@@ -53,10 +65,13 @@ class Search:
         Component of each transfer, and how many there are.
     start, horizons
         Best starts, and the horizon of each component under them.
+    stop
+        Asked now and then whether to give up the insertion under way.
     """
 
-    def __init__(self, forward: Instance, start: IntArray) -> None:
+    def __init__(self, forward: Instance, start: IntArray, stop: Stop = never) -> None:
         self.forward = forward
+        self.stop = stop
         self.backward = mirrored(forward)
         self.count, self.component = component_of(forward)
         self.start = start.copy()
@@ -83,7 +98,7 @@ class Search:
 
     def insert(self, phase: Instance, order: IntArray, limit: int) -> IntArray | None:
         """Insert in ``order`` in the direction of ``phase``; offer and return forward starts."""
-        start = run(phase, order, limit)
+        start = run(phase, order, limit, self.stop)
         if start is None:
             return None
         if phase.mirror:

@@ -1,0 +1,106 @@
+"""Strategy of insertion: a portfolio of orders, then perturbed orders while they help."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ipuopt.models.exchange import orders
+from ipuopt.models.exchange.components import restrict
+from ipuopt.models.exchange.instance import Instance
+from ipuopt.models.exchange.problem import IntArray
+from ipuopt.models.exchange.search import Search
+
+PORTFOLIO = ((48, 0), (16, 0), (5, 5), (5, 0), (2, 5), (16, 16), (0, 0))
+"""Weights (load, words) of :func:`~ipuopt.models.exchange.orders.dispatch`, in the order tried.
+
+On the snapshots each of them is the best for some phase; large load weights win where tiles send
+and receive many short transfers, word weights for multicasts of mixed lengths.
+"""
+
+ROUNDS = 2
+"""Rounds of forward-backward improvement after each order; later ones hardly gain."""
+
+LAST_ROUNDS = 8
+"""Rounds of forward-backward improvement of the best schedule, while they gain."""
+
+PATIENCE = 12
+"""Perturbed orders in a row without gain after which the search ends."""
+
+EFFORT = 20_000_000
+"""Receivers inserted by one repeatable search, about (a minute of one core for large phases)."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """Orders that a search may still try; a repeatable one counts inserted receivers instead."""
+
+    receivers: int | None
+
+    def take(self, phase: Instance) -> bool:
+        """Whether one more order, with its improvement, is affordable."""
+        if self.receivers is None:
+            return True
+        self.receivers -= (1 + 2 * ROUNDS) * len(phase.receiver)
+        return self.receivers >= 0
+
+
+def portfolio(search: Search, target: int, budget: Budget) -> None:
+    """Insert in every order of the portfolio, in both directions, until ``target`` is met."""
+    for load, words in PORTFOLIO:
+        for phase in (search.forward, search.backward):
+            if search.horizon <= target or search.stop() or not budget.take(phase):
+                return
+            _try(search, phase, orders.dispatch(phase, load, words))
+    if search.horizon > target and not search.stop() and budget.take(search.forward):
+        _try(search, search.forward, orders.longest(search.forward))
+    if search.horizon > target and not search.stop() and budget.take(search.forward):
+        search.justify(search.start, LAST_ROUNDS)
+
+
+def perturb(search: Search, target: int, budget: Budget, seed: int) -> None:
+    """Try orders near the incumbent's and random weights until nothing gains any more.
+
+    Only the components that end after ``target`` take part, as a search of their own.
+    """
+    generator = np.random.default_rng(seed)
+    idle = 0
+    part, members = _open_part(search, target)
+    while search.horizon > target and not search.stop() and budget.take(part.forward):
+        before = search.horizon
+        phase = part.backward if generator.random() < 0.5 else part.forward
+        _try(part, phase, _random_order(part, phase, generator))
+        start = search.start.copy()
+        start[members] = part.start
+        search.offer(start)
+        if search.horizon < before:
+            part, members = _open_part(search, target)
+            idle = 0
+        else:
+            idle += 1
+            if idle == PATIENCE:
+                return
+
+
+def _open_part(search: Search, target: int) -> tuple[Search, IntArray]:
+    members = np.flatnonzero((search.horizons > target)[search.component])
+    part = Search(restrict(search.forward, members), search.start[members], search.stop)
+    return part, members
+
+
+def _random_order(search: Search, phase: Instance, generator: np.random.Generator) -> IntArray:
+    """Half of the time random weights, else the incumbent's order blurred by up to 8 %."""
+    if generator.random() < 0.5:
+        load, words = generator.integers(0, 64), generator.integers(0, 16)
+        return orders.dispatch(phase, int(load), int(words))
+    start = search.start
+    if phase.mirror:
+        start = search.horizon - (start + search.forward.words)
+    width = search.horizon * 0.08 * generator.random()
+    return orders.topological(phase, start + generator.normal(0.0, 1.0, len(start)) * width)
+
+
+def _try(search: Search, phase: Instance, order: IntArray) -> None:
+    limit = 2 * search.horizon
+    search.justify(search.insert(phase, order, limit), ROUNDS)

@@ -1,0 +1,219 @@
+"""Strategy for one phase: bound, baseline, insertion, components by CP-SAT, perturbation."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from ipuopt.errors import CheckError
+from ipuopt.limits import Limits
+from ipuopt.models.exchange import exact, improve
+from ipuopt.models.exchange.bounds import lower_bound_of
+from ipuopt.models.exchange.check import check, horizon
+from ipuopt.models.exchange.components import restrict
+from ipuopt.models.exchange.heuristics import append_starts
+from ipuopt.models.exchange.instance import Instance, instance
+from ipuopt.models.exchange.orders import topological
+from ipuopt.models.exchange.problem import IntArray, Problem, Solution
+from ipuopt.models.exchange.search import Search
+from ipuopt.report import Limit, RunInfo, SolveReport, SolveStatus, TracePoint, status_of
+
+STAGE = "exchange"
+
+COMPONENT_SECONDS = 20.0
+"""Most wall clock for CP-SAT on one component; those of the snapshots close within seconds."""
+
+COMPONENT_EFFORT = 30.0
+"""Deterministic effort of CP-SAT over all components of a phase in repeatable mode."""
+
+
+def solve(problem: Problem, limits: Limits) -> tuple[Solution, SolveReport]:
+    """Schedule a phase.
+
+    The search ends at the bound, at the accepted gap, at a limit, or by its own rule: once
+    :data:`~ipuopt.models.exchange.improve.PATIENCE` perturbed orders in a row bring nothing.
+    In repeatable mode the number of orders follows from the size of the phase.
+
+    Returns
+    -------
+    tuple
+        A schedule that the checker accepts, never worse than
+        :func:`~ipuopt.models.exchange.heuristics.append_only`, and the report in cycles.
+
+    Raises
+    ------
+    CheckError
+        If the checker refuses the baseline itself.
+    """
+    return _Run(problem, limits).finish()
+
+
+class _Run:
+    """State of one solve."""
+
+    def __init__(self, problem: Problem, limits: Limits) -> None:
+        self.problem, self.limits = problem, limits
+        self.begin = time.monotonic()
+        self.trace: list[TracePoint] = []
+        self.notes: list[str] = []
+        self.solver = "none"
+        self.build_time_s = 0.0
+        self.refused = False
+        phase = instance(problem)
+        self.bound, self.source = lower_bound_of(phase)
+        limits.on_bound(STAGE, self.bound)
+        self.baseline = append_starts(phase)
+        self.search = Search(phase, self.baseline, limits.expired)
+        self.heuristic = self.search.horizon
+        self._progress()
+
+    @property
+    def target(self) -> int:
+        """Horizon at which the search ends: the bound, or what the accepted gap allows."""
+        if self.limits.gap >= 1:
+            return self.heuristic
+        return max(self.bound, int(self.bound / (1 - self.limits.gap)))
+
+    def finish(self) -> tuple[Solution, SolveReport]:
+        """Run the stages and report."""
+        receivers = improve.EFFORT if self.limits.deterministic else None
+        budget = improve.Budget(receivers)
+        improve.portfolio(self.search, self.target, budget)
+        self._progress()
+        if self.search.horizon > self.target and not self.limits.expired():
+            self._components()
+        if self.search.horizon > self.target and not self.limits.expired():
+            improve.perturb(self.search, self.target, budget, self.limits.seed)
+            self._progress()
+        return self._report()
+
+    def _progress(self) -> None:
+        value = self.search.horizon
+        if not self.trace or self.trace[-1].objective != value:
+            self.limits.on_solution(STAGE, value)
+        self.trace.append(TracePoint(time.monotonic() - self.begin, value, self.bound))
+
+    def _components(self) -> None:
+        """Solve the open components that are small enough, latest first, equal ones once."""
+        search = self.search
+        pointers = _fixed_pointers(self.problem)
+        known: dict[bytes, exact.Answer] = {}
+        opened = [int(c) for c in np.flatnonzero(search.horizons > self.target)]
+        opened.sort(key=lambda c: -int(search.horizons[c]))
+        for place, component in enumerate(opened):
+            if self.limits.expired() or search.horizons[component] <= self.target:
+                continue
+            begin = time.monotonic()
+            transfers = np.flatnonzero(search.component == component)
+            phase = restrict(search.forward, transfers)
+            receives = _receivers(search.forward, transfers)
+            self.build_time_s += time.monotonic() - begin
+            if not exact.fits(phase):
+                continue
+            start = search.start[transfers]
+            key = _key(phase, pointers[receives])
+            if key not in known:
+                left = len(opened) - place
+                share = max(self.limits.remaining_s() / left, 0.5)
+                known[key] = exact.solve_component(
+                    phase,
+                    start,
+                    self.bound,
+                    self.limits.within(min(COMPONENT_SECONDS, share)),
+                    pointers=pointers[receives],
+                    name=STAGE,
+                    effort=COMPONENT_EFFORT / len(opened),
+                )
+            self._take(known[key], phase, transfers)
+
+    def _take(self, answer: exact.Answer, phase: Instance, transfers: IntArray) -> None:
+        self.solver = answer.result.solver
+        if answer.result.note:
+            self.notes.append(answer.result.note)
+        self.refused |= answer.result.reason is Limit.SOLVER
+        if answer.start is not None:
+            self._offer(answer.start, phase, transfers)
+        if answer.bound is not None and answer.bound > self.bound:
+            self.bound, self.source = answer.bound, "cp-sat"
+            self.limits.on_bound(STAGE, self.bound)
+        self._progress()
+
+    def _offer(self, found: IntArray, phase: Instance, transfers: IntArray) -> None:
+        """Insert a solution once more in its own order: that mends coinciding controls (E4)."""
+        part = Search(phase, self.search.start[transfers])
+        part.insert(phase, topological(phase, found), part.horizon)
+        start = self.search.start.copy()
+        start[transfers] = part.start
+        self.search.offer(start)
+
+    def _report(self) -> tuple[Solution, SolveReport]:
+        solution = Solution(self.search.start)
+        violations = check(self.problem, solution)
+        if violations:
+            self.notes.append(f"refused: {violations[0][0]}: {violations[0][1]}")
+            self.refused = True
+            solution = Solution(self.baseline)
+            violations = check(self.problem, solution)
+            if violations:
+                raise CheckError(f"exchange {self.problem.name}", violations)
+        objective = horizon(self.problem, solution)
+        if self.bound > objective:
+            self.notes.append(f"refused: bound {self.bound} above a checked horizon {objective}")
+            self.refused = True
+            self.bound, self.source = lower_bound_of(self.search.forward)
+        status = status_of(objective, self.bound)
+        return solution, SolveReport(
+            stage=STAGE,
+            model=self.problem.name,
+            status=status,
+            objective=objective,
+            bound=self.bound,
+            bound_source=self.source,
+            unit="cycles",
+            limit=self._limit(status, objective),
+            heuristic=self.heuristic,
+            build_time_s=self.build_time_s,
+            wall_time_s=time.monotonic() - self.begin,
+            run=RunInfo(
+                solver=self.solver,
+                seed=self.limits.seed,
+                threads=self.limits.threads,
+                deterministic=self.limits.deterministic,
+                note="; ".join(dict.fromkeys(self.notes)),
+            ),
+            trace=tuple(self.trace),
+        )
+
+    def _limit(self, status: SolveStatus, objective: int) -> Limit | None:
+        if status is SolveStatus.OPTIMAL:
+            return None
+        if self.refused:
+            return Limit.SOLVER
+        if objective <= self.target:
+            return Limit.GAP
+        if self.limits.should_stop():
+            return Limit.INTERRUPT
+        return Limit.TIME if self.limits.expired() else None
+
+
+def _fixed_pointers(problem: Problem) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Receivers whose address no receive of the tile ends at: the pointer event is always there."""
+    words = np.repeat(problem.words, np.diff(problem.destination_start))
+    base = problem.destination_tile << 32
+    address = base + problem.destination_address
+    fixed: np.ndarray[tuple[int], np.dtype[np.bool_]] = ~np.isin(address, address + 4 * words)
+    return fixed
+
+
+def _receivers(phase: Instance, transfers: IntArray) -> IntArray:
+    """Receivers of some transfers, in order."""
+    chosen = np.zeros(len(phase.words), np.bool_)
+    chosen[transfers] = True
+    return np.flatnonzero(np.repeat(chosen, np.diff(phase.bounds)))
+
+
+def _key(phase: Instance, pointers: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> bytes:
+    """Equal for components whose models are equal."""
+    columns = [np.asarray(column).tobytes() for column in (*phase, pointers)]
+    return b"".join(len(column).to_bytes(8, "little") + column for column in columns)
