@@ -77,7 +77,7 @@ def run(
     if hint is not None and (note := model.violation(model.rounded(hint))):
         hint, note = None, f"the starting point was refused: {note}"
     if isolate is None:
-        isolate = len(model.index) >= ISOLATE_FROM
+        isolate = len(model.rows.index) >= ISOLATE_FROM
     reading = _Reading(record, model)
     job = {
         "cost": model.cost.astype(np.float64),
@@ -85,11 +85,11 @@ def run(
         "lower": model.lower,
         "upper": model.upper,
         "integer": model.integer.tolist(),
-        "start": model.start.astype(np.int32),
-        "index": model.index.astype(np.int32),
-        "value": model.value,
-        "row_lower": model.row_lower,
-        "row_upper": model.row_upper,
+        "start": model.rows.start.astype(np.int32),
+        "index": model.rows.index.astype(np.int32),
+        "value": model.rows.value,
+        "row_lower": model.rows.lower,
+        "row_upper": model.rows.upper,
         "hint": None if hint is None else model.rounded(hint).tolist(),
         "options": {
             "random_seed": limits.seed % (1 << 31),

@@ -37,7 +37,8 @@ def search(
     job: Mapping[str, Any], send: Callable[..., None], arm: Callable[[Callable[[], None]], None]
 ) -> None:
     """Solve the arrays of ``job``; ends with HiGHS's own word for the outcome."""
-    solver: Any = _Quiet()
+    make: Callable[[], Any] = _Quiet
+    solver = make()
     for name, value in job["options"].items():
         if solver.setOptionValue(name, value) != highspy.HighsStatus.kOk:
             raise ValueError(f"HiGHS does not take option {name} = {value}")

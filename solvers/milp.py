@@ -15,20 +15,37 @@ TOLERANCE = 1e-6
 """Relative violation of a row that is taken for rounding."""
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows ``lower <= A x <= upper``.
+
+    Attributes
+    ----------
+    start, index, value
+        Rows of ``A`` one after the other: bounds of each row in the next two arrays, columns,
+        coefficients.
+    lower, upper
+        Shape ``(rows,)``; infinities where a side is free.
+    """
+
+    start: IntArray
+    index: IntArray
+    value: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Milp:
-    """Minimise ``cost . x + offset`` with ``row_lower <= A x <= row_upper``; costs are integers.
+    """Minimise ``cost . x + offset`` subject to bounds and rows; costs are integers.
 
     Attributes
     ----------
     cost, lower, upper, integer
         Of every column, shape ``(columns,)``; ``integer`` holds truth values. Columns with a cost
         take integer values in some optimum, so that the optimum is an integer.
-    start, index, value
-        Rows of ``A`` one after the other: bounds of each row in the next two arrays, columns,
-        coefficients.
-    row_lower, row_upper
-        Shape ``(rows,)``; infinities where a side is free.
+    rows
+        Constraints.
     offset
         Constant of the objective.
     """
@@ -37,11 +54,7 @@ class Milp:
     lower: FloatArray
     upper: FloatArray
     integer: npt.NDArray[np.bool_]
-    start: IntArray
-    index: IntArray
-    value: FloatArray
-    row_lower: FloatArray
-    row_upper: FloatArray
+    rows: Rows
     offset: int = 0
 
     def rounded(self, values: FloatArray) -> FloatArray:
@@ -60,11 +73,12 @@ class Milp:
         if len(outside) and outside.max() > TOLERANCE:
             column = int(outside.argmax())
             return f"column {column} is {outside[column]:g} outside its bounds"
-        row = np.repeat(np.arange(len(self.row_lower)), np.diff(self.start))
-        terms = self.value * values[self.index]
-        activity = np.bincount(row, terms, minlength=len(self.row_lower))
-        size = 1.0 + np.bincount(row, np.abs(terms), minlength=len(self.row_lower))
-        outside = np.maximum(self.row_lower - activity, activity - self.row_upper) / size
+        rows, count = self.rows, len(self.rows.lower)
+        row = np.repeat(np.arange(count), np.diff(rows.start))
+        terms = rows.value * values[rows.index]
+        activity = np.bincount(row, terms, minlength=count)
+        size = 1.0 + np.bincount(row, np.abs(terms), minlength=count)
+        outside = np.maximum(rows.lower - activity, activity - rows.upper) / size
         if len(outside) and outside.max() > TOLERANCE:
             worst = int(outside.argmax())
             return f"row {worst} is violated: {activity[worst]:g}"
@@ -72,7 +86,7 @@ class Milp:
 
 
 class RowBuilder:
-    """Collects rows; :meth:`arrays` gives them in the form of :class:`Milp`."""
+    """Collects rows."""
 
     def __init__(self) -> None:
         self._index: list[IntArray] = []
@@ -97,13 +111,13 @@ class RowBuilder:
         self._lower.append(lower)
         self._upper.append(upper)
 
-    def arrays(self) -> dict[str, npt.NDArray[np.int64] | npt.NDArray[np.float64]]:
-        """Arrays ``start``, ``index``, ``value``, ``row_lower``, ``row_upper``."""
+    def rows(self) -> Rows:
+        """All rows added so far."""
         lengths = [len(columns) for columns in self._index]
-        return {
-            "start": np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64),
-            "index": np.concatenate([np.empty(0, np.int64), *self._index]),
-            "value": np.concatenate([np.empty(0), *self._value]),
-            "row_lower": np.array(self._lower, dtype=np.float64),
-            "row_upper": np.array(self._upper, dtype=np.float64),
-        }
+        return Rows(
+            np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64),
+            np.concatenate([np.empty(0, np.int64), *self._index]),
+            np.concatenate([np.empty(0), *self._value]),
+            np.array(self._lower, dtype=np.float64),
+            np.array(self._upper, dtype=np.float64),
+        )

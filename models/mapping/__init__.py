@@ -1,1 +1,50 @@
-"""Mapping."""
+r"""Mapping: choose a kernel, grid and layouts for every operation of a program.
+
+Sets         nodes :math:`i` with labels :math:`x`, edges :math:`e = (i, j)` whose ends group the
+             labels (labels with the same layout form one group), steps :math:`t`
+Data         cycles :math:`c_i(x)`; standard, interleaved and contiguous bytes
+             :math:`s_i(x, t)`, :math:`v_i(x, t)`, :math:`a_i(x)` of the fullest tile; cycles
+             :math:`c_e(g, h)` and staging bytes :math:`s_e(g, h)` at step :math:`t_e` of a pair
+             of groups; the capacity of a tile
+Variables    :math:`x_i` label of node :math:`i`; they decide the groups
+             :math:`g_e(x_i), h_e(x_j)` of every edge, and the boundary
+             :math:`B = \lceil \max_t \sum_i v_i(x_i, t) \rceil_{granule}`
+
+(M1)         every node has exactly one of its labels
+(M2)         the pair of groups of every edge is allowed
+(M3)         :math:`\sum_i v_i(x_i, t) \le` ``interleaved`` at every step
+(M4)         :math:`\sum_i s_i(x_i, t) + \sum_{e: t_e = t} s_e(g_e, h_e) + B \le` ``total`` at
+             every step: the boundary between the classes is fixed for the whole program
+             (cost-model.md 4.4)
+(M5)         :math:`a_i(x_i) \le \max(` ``low`` :math:`,` ``high`` :math:`- B)` for every node
+
+Objective    minimise :math:`\sum_i c_i(x_i) + \sum_e c_e(g_e, h_e)` [cycles]
+
+Bound        without memory, costs moved along the edges (exact where the edges form a forest);
+             with memory, the least over all boundaries of a Lagrangian bound
+             (:mod:`ipuopt.models.mapping.bounds`); then the solver's
+Exact        the local polytope: label one-hots, pairs of groups whose sums agree with the labels
+             on both sides, the boundary as a whole number of granules; in HiGHS
+             (:mod:`~ipuopt.models.mapping.exact`), CP-SAT (:mod:`~ipuopt.models.mapping.exact_cpsat`)
+             and, to be read, Pyomo (:mod:`~ipuopt.models.mapping.exact_pyomo`)
+Heuristic    beam search of width 64 (:mod:`ipuopt.models.mapping.heuristics`)
+"""
+
+from ipuopt.models.mapping.check import check, evaluate
+from ipuopt.models.mapping.explain import explain
+from ipuopt.models.mapping.heuristics import beam_search
+from ipuopt.models.mapping.problem import Capacity, Edge, Node, Problem, Solution
+from ipuopt.models.mapping.solve import solve
+
+__all__ = [
+    "Capacity",
+    "Edge",
+    "Node",
+    "Problem",
+    "Solution",
+    "beam_search",
+    "check",
+    "evaluate",
+    "explain",
+    "solve",
+]
