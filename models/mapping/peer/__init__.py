@@ -9,8 +9,9 @@ Input      a :class:`ipuopt.plan.Plan`; :func:`read_plan` makes one from a print
 Output     :class:`PeerReport`: cycles and exchange cycles by step, row bytes, peaks, feasibility
 """
 
+from ipuopt.models.mapping.peer.adopt import adopt
 from ipuopt.models.mapping.peer.price import PeerReport, PeerStep, price_plan
 from ipuopt.models.mapping.peer.read import read_plan
 from ipuopt.models.mapping.peer.rearrange import Rule
 
-__all__ = ["PeerReport", "PeerStep", "Rule", "price_plan", "read_plan"]
+__all__ = ["PeerReport", "PeerStep", "Rule", "adopt", "price_plan", "read_plan"]
