@@ -58,13 +58,13 @@ def elements_before(
     index: int, row_start: int, row_end: int, left: int, right: int, columns: int
 ) -> int:
     """Elements of a rectangle before ``index`` in the row-major sequence of the whole value."""
+    width = right - left
     row = index // columns
     if row < row_start:
         return 0
     if row >= row_end:
-        return (row_end - row_start) * (right - left)
-    inside: int = min(max(index - row * columns, left), right) - left
-    return (row - row_start) * (right - left) + inside
+        return (row_end - row_start) * width
+    return (row - row_start) * width + min(max(index - row * columns, left), right) - left
 
 
 @kernel

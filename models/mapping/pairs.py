@@ -11,6 +11,8 @@ PANEL_BYTES = 32
 """Bytes of one row of a micro-panel (cost-model.md 1.6)."""
 STRIDED_BYTES = 512
 """Most bytes of one strided copy call (lowering.md 2.4)."""
+GRAIN_BYTES = 8
+"""Only pieces of a multiple of this are merged (lowering.md 2.4)."""
 
 ALONG_COLUMNS, ALONG_ROWS, ROW_MAJOR_PIECES = 0, 1, 2
 """How the pieces of a rectangle lie in memory: micro-panels of columns or of rows, or whole rows."""
@@ -22,7 +24,7 @@ def calls_of(lines: int, line_bytes: int, joined: bool) -> int:
 
     ``joined``: the pieces touch on both sides and are one.
     """
-    if joined or lines * line_bytes <= STRIDED_BYTES:
+    if joined or (line_bytes % GRAIN_BYTES == 0 and lines * line_bytes <= STRIDED_BYTES):
         return 1
     return lines
 

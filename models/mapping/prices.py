@@ -14,6 +14,7 @@ import numpy as np
 
 from ipuopt.layout import (
     COLUMNS,
+    ROW_MAJOR,
     ROWS,
     IntArray,
     Layout,
@@ -34,7 +35,7 @@ from ipuopt.models.mapping.pairs import (
 )
 from ipuopt.models.mapping.problem import FORBIDDEN
 from ipuopt.plan import ConversionMethod
-from ipuopt.target.constants import SYNC_CYCLES
+from ipuopt.target.constants import SYNC_CYCLES, WORD_BYTES
 from ipuopt.target.kernels import clear_cycles, pack_cycles, unpack_cycles
 
 TERMS = ("exchange", "copies", "clear", "unpack", "pack")
@@ -131,10 +132,12 @@ def conversions(
             equal[row, positions[layout]] = True
     pieces = np.full(shape, -1, dtype=np.int64)
     staged = np.zeros(shape, dtype=np.bool_)
+    # Rows of a row-major shard start at words: what is sent and copied is whole words.
+    aligned = matrix.columns * matrix.element_bytes % WORD_BYTES == 0
     for source, rows in _by_order(sources).items():
         for target, columns in _by_order(targets).items():
             method = method_of(source, target)
-            if method is not None:
+            if method is not None and (aligned or ROW_MAJOR not in (source, target)):
                 block = np.ix_(rows, columns)
                 staged[block] = method is ConversionMethod.STAGE
                 pieces[block] = ROW_MAJOR_PIECES if staged[block].any() else _MOVABLE[target.kind]

@@ -66,7 +66,9 @@ def node_of(part: Part, graph: Graph, *, is_output: bool) -> Node:
     a conversion's result during the conversion through the edge. Where a conversion is not needed
     the value is thus counted once at every step, but for two cases that only err upwards: an
     interleaved operand of a pointwise operation during its conversion step, where the kernel step
-    needs as much, and a value with several readers while the first of them runs.
+    needs as much, and a value with several readers while the first of them runs. The access tail of
+    a result that a product reads as it lies (16 bytes) is counted from that product on only; the
+    margin of the capacity covers it.
     """
     table = Timeline(len(part.cost), len(graph.steps))
     last = len(graph.steps) - 1 if is_output else graph.last_read.get(part.key, -1)

@@ -55,20 +55,25 @@ def matmul_labels(request: Request) -> Labels:
     score = variants.cost
     if computed:  # roughly what it takes to bring the left operand here
         score = score + variants.sizes["left"] // WORD_BYTES
-    return _labels(variants.take(capped(name, score, _vectors(variants)[:, 1:])))
+    standard, interleaved = _demands(variants)
+    held = variants.sizes["left"] + variants.sizes["panel"] + variants.sizes["partial"]
+    memory = np.column_stack((_vectors(variants)[:, 1:], standard + interleaved, held))
+    return _labels(variants.take(capped(name, score, memory)))
 
 
 def _fitting(capacity: Capacity, variants: Variants) -> IntArray:
     """Variants whose own buffers fit a tile."""
+    return fitting(capacity, *_demands(variants), _vectors(variants)[:, 1])
+
+
+def _demands(variants: Variants) -> tuple[IntArray, IntArray]:
+    """Most standard and most interleaved bytes that a variant needs by itself."""
     size, interleaved = variants.sizes, variants.parameters[:, v.INTERLEAVED]
     panel = size["panel"] * interleaved
     early = size["result"] * (variants.parameters[:, v.INNER] == 1)
-    standard = size["left"] + size["panel"] - panel
-    return fitting(
-        capacity,
-        np.maximum(standard, size["roots"]),
+    return (
+        np.maximum(size["left"] + size["panel"] - panel, size["roots"]),
         size["partial"] + np.maximum(panel + size["staging"] + early, size["result"]),
-        np.maximum(np.maximum(size["left"], size["panel"] - panel), size["remote"]),
     )
 
 

@@ -14,9 +14,8 @@ from ipuopt.layout import (
     AxisTiling,
     IntArray,
     Layout,
-    LayoutError,
     MemoryClass,
-    max_shard_elements,
+    rectangles,
 )
 from ipuopt.models.mapping.candidates.labels import Buffers, Choice, Labels
 from ipuopt.models.mapping.candidates.request import Kind, Request
@@ -56,26 +55,37 @@ def linear_layouts(tensor: Tensor, tiles: int) -> tuple[Layout, ...]:
     """
     elements = tensor.rows * tensor.columns
     aligned = tensor.columns % GRAIN == 0
-    grain = GRAIN if aligned else math.gcd(elements, GRAIN)
+    grain = math.gcd(tensor.columns, GRAIN)
     used = min(tiles, elements // grain)
     axis = AxisTiling(LINEAR, used, grain, grain, pads=False)
     order = LEFT if aligned else ROW_MAJOR
     return tuple(Layout(order, used, 1, (axis,), memory) for memory in MemoryClass)
 
 
+def shard_elements(layout: Layout, tensor: Tensor) -> IntArray:
+    """Physical elements of the shards of each tile, shape ``(tiles, most shards of a tile)``.
+
+    A tile has one shard of a grid layout, and one a row of a linear layout; each is a kernel run.
+    """
+    shards = rectangles(layout, tensor.rows, tensor.columns)
+    first = np.searchsorted(shards.tile, shards.tile)
+    slot = np.arange(len(shards)) - first
+    elements = np.zeros((layout.tiles, int(slot.max()) + 1), dtype=np.int64)
+    elements[shards.tile, slot] = shards.elements
+    return elements
+
+
 def _labels(request: Request, kernel: Callable[[IntArray], IntArray]) -> Labels:
     result = request.result
-    layouts, elements = [], []
+    layouts, elements, cycles = [], [], []
     for layout in dict.fromkeys((*request.offered, *linear_layouts(result, request.tiles))):
-        try:
-            most = max_shard_elements(layout, result.rows, result.columns)
-        except LayoutError:
-            continue
         if is_movable(layout):
+            shards = shard_elements(layout, result)
             layouts.append(layout)
-            elements.append(most)
+            elements.append(int(shards.sum(axis=1).max()))
+            cycles.append(int(np.where(shards > 0, kernel(shards), 0).sum(axis=1).max()))
     most_elements = np.array(elements, dtype=np.int64)
-    cost = kernel(most_elements)
+    cost = np.array(cycles, dtype=np.int64)
     standard = np.array([layout.memory_class is MemoryClass.STANDARD for layout in layouts])
     sizes = [most_elements * ELEMENT_BYTES[t.dtype] for t in (*request.inputs, result)]
     total: IntArray = np.sum(sizes, axis=0, dtype=np.int64)
