@@ -73,11 +73,12 @@ def shared_elements(
 ) -> int:
     """Elements that two shards have in common; arguments as in ``Footprints.bounds``."""
     if first_linear and second_linear:
-        return max(0, min(first[1], second[1]) - max(first[0], second[0]))
+        common: int = min(first[1], second[1]) - max(first[0], second[0])
+        return max(0, common)
     if first_linear or second_linear:
         line, grid = (first, second) if first_linear else (second, first)
         after = elements_before(line[1], grid[0], grid[1], grid[2], grid[3], columns)
         return after - elements_before(line[0], grid[0], grid[1], grid[2], grid[3], columns)
-    rows = min(first[1], second[1]) - max(first[0], second[0])
-    width = min(first[3], second[3]) - max(first[2], second[2])
+    rows: int = min(first[1], second[1]) - max(first[0], second[0])
+    width: int = min(first[3], second[3]) - max(first[2], second[2])
     return rows * width if rows > 0 and width > 0 else 0
