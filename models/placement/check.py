@@ -49,42 +49,34 @@ def footprint(problem: Problem, solution: Solution) -> int:
 def _ranges(problem: Problem, solution: Solution) -> list[tuple[str, str]]:
     """(A1) and (A2)."""
     regions, boundary = problem.regions, solution.boundary
+    start, stop = solution.address, solution.address + problem.size_bytes
     found = []
     if boundary < regions.high_start or (boundary - regions.high_start) % regions.granule:
         found.append(("A1", f"boundary {boundary:#x} is not high_start plus whole granules"))
-    for buffer in range(len(problem)):
-        start = int(solution.address[buffer])
-        stop = start + int(problem.size_bytes[buffer])
-        if problem.interleaved[buffer]:
-            allowed = [(regions.high_start, min(boundary, regions.high_stop))]
-        else:
-            allowed = [(regions.low_start, regions.low_stop), (boundary, regions.high_stop)]
-        if not any(low <= start and stop <= high for low, high in allowed):
-            where = " or ".join(f"[{low:#x}, {high:#x})" for low, high in allowed)
-            found.append(("A1", f"buffer {buffer} at [{start:#x}, {stop:#x}), not in {where}"))
-        if start % int(problem.alignment[buffer]):
-            alignment = int(problem.alignment[buffer])
-            found.append(("A2", f"buffer {buffer} at {start:#x} is not a multiple of {alignment}"))
+    below = (regions.low_start <= start) & (stop <= regions.low_stop)
+    above = (boundary <= start) & (stop <= regions.high_stop)
+    between = (regions.high_start <= start) & (stop <= min(boundary, regions.high_stop))
+    allowed = np.where(problem.interleaved == 1, between, below | above)
+    for buffer in np.flatnonzero(~allowed):
+        kind = "interleaved" if problem.interleaved[buffer] else "standard"
+        where = f"[{start[buffer]:#x}, {stop[buffer]:#x}), boundary {boundary:#x}"
+        found.append(("A1", f"{kind} buffer {buffer} leaves its region: {where}"))
+    for buffer in np.flatnonzero(start % problem.alignment):
+        where = f"{start[buffer]:#x} is not a multiple of {problem.alignment[buffer]}"
+        found.append(("A2", f"buffer {buffer} at {where}"))
     return found
 
 
 def _overlaps(problem: Problem, solution: Solution) -> list[tuple[str, str]]:
     """(A3)."""
-    found = []
-    for i in range(len(problem)):
-        for j in range(i):
-            if (
-                max(problem.live_start[i], problem.live_start[j])
-                < min(problem.live_stop[i], problem.live_stop[j])
-            ) and (
-                max(solution.address[i], solution.address[j])
-                < min(
-                    solution.address[i] + problem.size_bytes[i],
-                    solution.address[j] + problem.size_bytes[j],
-                )
-            ):
-                found.append(("A3", f"buffers {j} and {i} live together and overlap"))
-    return found
+    start, stop = problem.live_start, problem.live_stop
+    address, end = solution.address, solution.address + problem.size_bytes
+    together = np.maximum.outer(start, start) < np.minimum.outer(stop, stop)
+    overlap = np.maximum.outer(address, address) < np.minimum.outer(end, end)
+    return [
+        ("A3", f"buffers {one} and {other} live together and overlap")
+        for one, other in np.argwhere(np.triu(together & overlap, k=1))
+    ]
 
 
 def check(problem: Problem, solution: Solution) -> Violations:

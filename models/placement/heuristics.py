@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from random import Random
 
 import numpy as np
 
-from ipuopt.models.placement.greedy import FAILED, HARD, climb, construct
+from ipuopt.models.placement.greedy import FAILED, HARD, construct
 from ipuopt.models.placement.problem import IntArray, Solution
 from ipuopt.models.placement.tables import Tables
+from ipuopt.target.memory import element_range
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -65,18 +67,55 @@ def quick(tables: Tables, goal: int) -> Found | None:
     return best
 
 
-def improve(tables: Tables, found: Found | None, trials: int, seed: int, goal: int) -> Found | None:
-    """Local search over the order, from that of ``found``; never worse than ``found``.
+def _blamed(tables: Tables, found: Found) -> list[int]:
+    """Buffers that share an element with a neighbour, or else lie at the top of an extent."""
+    address = found.solution.address
+    if found.cost.words:
+        first, last = element_range(address, tables.size)
+        owner = np.repeat(np.arange(len(address)), np.diff(tables.near_start))
+        shared = (first[owner] <= last[tables.near]) & (first[tables.near] <= last[owner])
+        return [int(buffer) for buffer in np.unique(owner[shared])]
+    above = address >= found.solution.boundary
+    extent = np.where(tables.interleaved == 1, 0, np.where(above, 2, 1))
+    by_top = np.lexsort((address + tables.size, extent))
+    last_of_extent = np.flatnonzero(np.diff(extent[by_top], append=3))
+    return [int(buffer) for buffer in by_top[last_of_extent]]
 
-    The order of ``found`` is read from its addresses: buffers that lie deep go first.
+
+def improve(tables: Tables, found: Found | None, trials: int, seed: int, goal: int) -> Found | None:
+    """Local search over the order of construction; never worse than ``found``.
+
+    It starts from the order of the addresses in ``found``. A move takes a buffer, half of the time
+    one that is to blame for the cost, to another place of the order; it is kept unless the cost
+    becomes worse. The search ends after ``trials`` moves, or without conflict words and at most
+    ``goal`` bytes of footprint.
     """
-    if found is None:
-        order = orders(tables)[0]
-    else:
-        order = np.argsort(found.solution.address, kind="stable")
-    address = np.zeros(len(tables.size), dtype=np.int64)
-    words, footprint, boundary = climb(order, trials, seed, goal, *tables.columns, address)
-    if words == FAILED:
-        return found
-    better = Found(Cost(int(words), int(footprint)), Solution(address, int(boundary)))
-    return better if found is None or better.cost < found.cost else found
+    random = Random(seed)
+    count = len(tables.size)
+    start = orders(tables)[0] if found is None else np.argsort(found.solution.address)
+    order: list[int] = start.tolist()
+    best, current = found, None
+    blamed: list[int] = []
+    address = np.zeros(count, dtype=np.int64)
+    for trial in range(trials if count > 1 else 0):
+        moved = order.copy()
+        if trial:
+            source, target = random.randrange(count), random.randrange(count)
+            if blamed and random.random() < 0.5:
+                source = order.index(random.choice(blamed))
+            moved.insert(target, moved.pop(source))
+        words, footprint, boundary = construct(
+            np.array(moved, dtype=np.int64), True, *tables.columns, address
+        )
+        cost = Cost(int(words), int(footprint))
+        if words == FAILED or (current is not None and cost > current.cost):
+            continue
+        changed = current is None or cost < current.cost
+        order, current = moved, Found(cost, Solution(address.copy(), int(boundary)))
+        if changed:
+            blamed = _blamed(tables, current)
+        if best is None or cost < best.cost:
+            best = current
+            if cost <= Cost(0, goal):
+                break
+    return best
