@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipuopt.codegen import check as lowering_check
+from ipuopt.codegen.check import check as check_lowering
 from ipuopt.codegen.lower import lower
 from ipuopt.codegen.phases import exchange_problem, phase_slice
 from ipuopt.errors import CheckError, InfeasibleError
@@ -111,7 +111,7 @@ def total_cycles(built: Built) -> int:
 
 def _lower_and_place(plan: Plan, limits: Limits, *, heuristic: bool) -> _Placed | None:
     program = lower(plan)
-    _refuse("lowering", lowering_check.check(plan, program))
+    _refuse("lowering", check_lowering(plan, program))
     placed, report = placement.solve_program(program, limits, heuristic_only=heuristic)
     if placed is None:
         logger.info("placement found no addresses: %s", report.run.note)

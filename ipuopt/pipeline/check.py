@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ipuopt.codegen import check as lowering_check
+from ipuopt.codegen.check import check as check_lowering
 from ipuopt.codegen.phases import exchange_problem, phase_slice
 from ipuopt.models import exchange, placement
 from ipuopt.models.mapping.check_plan import check_plan
@@ -39,14 +39,16 @@ def check_run(path: Path) -> CheckSummary:
         If it is no run directory, or a file of it is missing or corrupt.
     """
     workload, built, report = read_run(path)
-    program, lines, found = built.program, [], []
+    program = built.program
+    lines: list[str] = []
+    found: list[Violation] = []
 
     def part(name: str, violations: tuple[Violation, ...]) -> None:
         lines.append(f"{name}: {'ok' if not violations else f'{len(violations)} violations'}")
         found.extend((f"{name} {label}", message) for label, message in violations)
 
     part("mapping plan", check_plan(workload, built.plan))
-    part("lowering", lowering_check.check(built.plan, program))
+    part("lowering", check_lowering(built.plan, program))
     part("placement", placement.check_program(program, built.address, built.boundary))
     horizon = np.zeros(len(program.phases), dtype=np.int64)
     for phase, step in enumerate(program.phases):
