@@ -25,6 +25,10 @@ logger = logging.getLogger(__name__)
 
 MOST_REPLICAS = 4
 """Pointwise operations are offered a reader's layout up to so many copies: each computes all."""
+RETAINED = 1500
+"""Most candidates of one operation; the peer keeps 64 a family."""
+HURRY_S, HURRY_RETAINED = 20.0, 250
+"""With less time than this left the space is kept small: pairs of layouts take most of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,7 @@ def build_space(workload: Workload, limits: Limits) -> Space:
     workload
         The graph and its target.
     limits
-        Not cut short: a smaller space would have another bound. The building takes some seconds.
+        A short deadline makes the space smaller, except in deterministic runs.
 
     Raises
     ------
@@ -111,9 +115,10 @@ def build_space(workload: Workload, limits: Limits) -> Space:
     InfeasibleError
         If some step needs more memory than a tile has, whatever is chosen.
     """
-    del limits
     capacity, graph = tile_capacity(), read_graph(workload)
-    requests, labels = _candidates(workload, graph, capacity)
+    hurry = not limits.deterministic and limits.remaining_s() < HURRY_S
+    retained = HURRY_RETAINED if hurry else RETAINED
+    requests, labels = _candidates(workload, graph, capacity, retained)
     refuse_impossible(workload, graph, labels, capacity)
     parts, position = _parts(graph, requests, labels)
     nodes = tuple(
@@ -135,7 +140,7 @@ def build_space(workload: Workload, limits: Limits) -> Space:
 
 
 def _candidates(
-    workload: Workload, graph: Graph, capacity: Capacity
+    workload: Workload, graph: Graph, capacity: Capacity, retained: int
 ) -> tuple[dict[str, Request], dict[str, Labels]]:
     """Candidates by operation: first those that bring layouts of their own, then the others."""
     requests: dict[str, Request] = {}
@@ -154,6 +159,7 @@ def _candidates(
                 sources=tuple(operand.source for operand in visit.operands),
                 tiles=workload.target.tiles,
                 capacity=capacity,
+                retained=retained,
                 offered=offered,
             )
             labels[operation.name] = kind.candidates(requests[operation.name])

@@ -58,7 +58,7 @@ def matmul_labels(request: Request) -> Labels:
     standard, interleaved = _demands(variants)
     held = variants.sizes["left"] + variants.sizes["panel"] + variants.sizes["partial"]
     memory = np.column_stack((_vectors(variants)[:, 1:], standard + interleaved, held))
-    return _labels(variants.take(capped(name, score, memory)))
+    return _labels(variants.take(capped(name, score, memory, request.retained)))
 
 
 def _fitting(capacity: Capacity, variants: Variants) -> IntArray:

@@ -95,7 +95,7 @@ def _labels(request: Request, kernel: Callable[[IntArray], IntArray]) -> Labels:
         np.where(standard, 0, total),
         np.where(standard, np.max(sizes, axis=0), 0),
     )
-    kept = fits[capped(request.operation.name, cost[fits], total[fits, None])]
+    kept = fits[capped(request.operation.name, cost[fits], total[fits, None], request.retained)]
     layouts = [layouts[i] for i in kept]
     choices = [_choice(layouts, size[kept], standard[kept]) for size in sizes]
     none = np.zeros(len(kept), dtype=np.int64)

@@ -33,6 +33,8 @@ class Request:
         Where each operand comes from.
     tiles, capacity
         Of the target.
+    retained
+        Most candidates to keep.
     offered
         Layouts in which a neighbour makes or takes a tensor of the operation: keeping to one of
         them saves a conversion.
@@ -44,6 +46,7 @@ class Request:
     sources: tuple[Source, ...]
     tiles: int
     capacity: Capacity
+    retained: int
     offered: tuple[Layout, ...] = ()
 
 

@@ -10,9 +10,6 @@ from ipuopt.layout import IntArray
 
 logger = logging.getLogger(__name__)
 
-RETAINED = 1500
-"""Most labels of one operation; the peer keeps 64 a family."""
-
 
 def undominated(groups: IntArray, vectors: IntArray) -> IntArray:
     """Labels that no other label of their group matches or beats in every column.
@@ -51,7 +48,7 @@ def front(score: IntArray, other: IntArray) -> IntArray:
     return first
 
 
-def capped(name: str, score: IntArray, memory: IntArray, limit: int = RETAINED) -> IntArray:
+def capped(name: str, score: IntArray, memory: IntArray, limit: int) -> IntArray:
     """At most ``limit`` labels: the trade-offs of score against each kind of memory, the cheapest.
 
     Parameters

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -255,6 +257,18 @@ def test_two_builds_are_equal() -> None:
         assert np.array_equal(a.standard, b.standard)
     for left, right in zip(first.problem.edges, second.problem.edges, strict=True):
         assert np.array_equal(left.cost, right.cost)
+
+
+def test_a_short_deadline_makes_the_space_smaller() -> None:
+    """But not in deterministic runs, which may not depend on the clock."""
+    workload = mlp(64, 128, 256, 512, 256)
+    soon = Limits(deadline=time.monotonic() + 5.0)
+    hurried, full = build_space(workload, soon), build_space(workload, Limits())
+    assert max(len(node.cost) for node in hurried.problem.nodes) <= 250
+    assert max(len(node.cost) for node in full.problem.nodes) > 250
+    steady = build_space(workload, replace(soon, deterministic=True))
+    for a, b in zip(steady.problem.nodes, full.problem.nodes, strict=True):
+        assert np.array_equal(a.cost, b.cost)
 
 
 def test_a_computed_weight_has_no_candidate() -> None:
