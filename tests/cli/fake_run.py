@@ -27,6 +27,7 @@ def _say(text: str) -> None:
 
 def _wait(events: Events) -> None:
     """A stage that polls."""
+    _say("stage runs")
     for value in range(10**6):
         events.on_solution("mapping", 10**6 - value)
         if events.should_stop():
@@ -43,27 +44,39 @@ def _deaf(events: Events) -> None:
 
 def _cpsat(events: Events) -> None:
     """A solver's call that does not return to Python until it is stopped from another thread."""
+    import random
     import threading
 
     from ortools.sat.python import cp_model
 
+    rng = random.Random(0)
     model = cp_model.CpModel()
-    boxes = [model.new_bool_var(f"b{i}") for i in range(600)]
-    for size in range(2, 40):  # many parities: far from solved in a minute
-        for start in range(0, 600 - 3 * size, size):
-            model.add_bool_xor(boxes[start : start + 3 * size : 3])
-    model.maximize(sum(((7 * i) % 13 - 6) * box for i, box in enumerate(boxes)))
+    machines: list[list[cp_model.IntervalVar]] = [[] for _ in range(15)]
+    makespan = model.new_int_var(0, 10**5, "makespan")
+    for _ in range(30):  # a job shop that keeps its gap for minutes
+        ready: cp_model.LinearExprT = 0
+        for machine in rng.sample(range(15), 15):
+            start, duration = model.new_int_var(0, 10**5, ""), rng.randint(1, 99)
+            machines[machine].append(model.new_fixed_size_interval_var(start, duration, ""))
+            model.add(start >= ready)
+            ready = start + duration
+        model.add(makespan >= ready)
+    for intervals in machines:
+        model.add_no_overlap(intervals)
+    model.minimize(makespan)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 2
     solver.parameters.catch_sigint_signal = False
     solver.parameters.max_time_in_seconds = 60.0
 
     def watch() -> None:
-        while not events.should_stop():
+        while True:
             time.sleep(0.02)
-        solver.stop_search()
+            if events.should_stop():
+                solver.stop_search()  # again and again: before the search it is ignored
 
     threading.Thread(target=watch, daemon=True).start()
+    _say("stage runs")
     solver.solve(model)
 
 
@@ -77,9 +90,8 @@ def main() -> None:
     ) -> Result:
         del options, plan
         events.on_stage("mapping")
-        _say("pipeline runs")
         stages[behaviour](events)
-        _say("pipeline ends")
+        _say("stage ends")
         return replace(result, workload=workload, limit=Limit.INTERRUPT)
 
     fake = types.ModuleType("ipuopt.pipeline")

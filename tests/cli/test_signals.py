@@ -73,11 +73,11 @@ def test_first_signal_keeps_the_plan(
 ) -> None:
     """Also while a solver's call keeps its thread: the run is written, and nothing is optimal."""
     process = start(behaviour)
-    _lines_until(process, "pipeline runs")
+    _lines_until(process, "stage runs")
     time.sleep(0.5)
     assert process.poll() is None
     before = time.monotonic()
-    process.send_signal(number)
+    process.send_signal(number)  # in the search, or still in presolve
     stdout, stderr = process.communicate(timeout=30)
     assert time.monotonic() - before < 10
     assert process.returncode == 130
@@ -182,10 +182,10 @@ def test_json_and_ascii(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """One object on standard output, nothing else there, in an ASCII-only environment."""
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     process = start("wait", "--json", "-q")
-    _lines_until(process, "pipeline runs")
+    _lines_until(process, "stage runs")
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=30)
     report = json.loads(stdout)
     assert (report["exit_code"], report["output"]) == (130, "runs/tiny")
     assert report["total"]["objective"] == 800
-    assert stderr == "pipeline ends\n"
+    assert stderr == "stage ends\n"
