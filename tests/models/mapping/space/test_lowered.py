@@ -1,0 +1,89 @@
+"""Prices and memory of the space against what the lowering makes of its plans."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ipuopt.codegen.lower import lower
+from ipuopt.models.mapping.endpoint import latency
+from ipuopt.models.mapping.problem import Problem, Solution
+from ipuopt.models.mapping.space import Space
+from ipuopt.plan import MatMulStep, Plan
+from ipuopt.program import Program, StepKind
+
+Draw = Callable[[Problem, int, int], Iterator[tuple[int, ...]]]
+
+
+def built_cycles(plan: Plan, program: Program) -> Counter[int]:
+    """Cycles of every plan step in the lowered program, phases at their endpoint bound."""
+    cycles: Counter[int] = Counter()
+    events, transfers = latency(plan.tiles), program.transfers
+    local = program.step_cycles()
+    receivers = np.diff(transfers.destination_start)
+    for index, step in enumerate(program.steps):
+        if step.kind is not StepKind.PHASE:
+            cycles[step.plan_step] += int(local[index])
+            continue
+        sends, receives = np.zeros((2, plan.tiles), dtype=np.int64)
+        chosen = transfers.step == index
+        source = program.shards.tile[transfers.source[chosen]]
+        np.add.at(sends, source, transfers.words[chosen])
+        at = np.repeat(chosen, receivers)
+        words = np.repeat(transfers.words, receivers)[at]
+        np.add.at(receives, program.shards.tile[transfers.destination[at]], words)
+        sent = (sends + events.depart)[sends > 0].max(initial=0)
+        received = (receives + events.arrive)[receives > 0].max(initial=0)
+        cycles[step.plan_step] += 600 + int(max(sent, received))
+    return cycles
+
+
+def test_no_step_is_priced_above_the_lowered_program(space: Space, draw: Draw) -> None:
+    """The mapping objective bounds the program from below, step by step."""
+    equal = total = 0
+    for labels in draw(space.problem, 25, 2):
+        plan = space.plan(Solution(labels))
+        cycles = built_cycles(plan, lower(plan))
+        for index, step in enumerate(plan.steps):
+            assert sum(step.terms.values()) <= cycles[index], step
+            equal += sum(step.terms.values()) == cycles[index]
+            total += 1
+    assert equal > total // 2  # and mostly it is exact
+
+
+def live_bytes(program: Program, tiles: int, interleaved: int) -> list[int]:
+    """Most live bytes of one class on one tile, a program step each."""
+    shards = program.shards
+    chosen = shards.interleaved == interleaved
+    change = np.zeros((tiles, len(program.steps) + 1), dtype=np.int64)
+    where, size = shards.tile[chosen], shards.size_bytes[chosen]
+    np.add.at(change, (where, shards.live_start[chosen]), size)
+    np.add.at(change, (where, shards.live_stop[chosen]), -size)
+    return [int(b) for b in np.cumsum(change, axis=1).max(axis=0)[:-1]]
+
+
+def test_memory_tables_cover_the_lowered_program(space: Space, draw: Draw) -> None:
+    """At every step the model counts at least what the fullest tile really holds."""
+    problem = space.problem
+    for labels in draw(problem, 15, 3):
+        plan = space.plan(Solution(labels))
+        program = lower(plan)
+        chosen = list(zip(problem.nodes, labels, strict=True))
+        standard = np.sum([node.standard[label] for node, label in chosen], axis=0)
+        interleaved = np.sum([node.interleaved[label] for node, label in chosen], axis=0)
+        for edge in problem.edges:
+            pair = edge.tail_group[labels[edge.tail]], edge.head_group[labels[edge.head]]
+            standard[edge.step] += edge.staging[pair]
+        for interleaves, table in ((0, standard), (1, interleaved)):
+            for step, size in zip(
+                program.steps, live_bytes(program, plan.tiles, interleaves), strict=True
+            ):
+                name = plan.steps[step.plan_step].name
+                at = problem.steps.index(name)
+                is_second = isinstance(plan.steps[step.plan_step], MatMulStep) and (
+                    not step.name.startswith(("matmul", "gather"))
+                )
+                # A result that a product reads as it lies has 16 bytes of tail from the start.
+                assert size <= table[at + is_second] + 16, (step.name, name, interleaves)
