@@ -115,7 +115,7 @@ def tiny_result() -> Result:
     )
     exchange = SolveReport(
         stage="exchange",
-        model="exchange 0 x for a",
+        model="0 x for a",
         status=SolveStatus.FEASIBLE,
         limit=Limit.TIME,
         heuristic=180,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import click
+import psutil
 
 from ipuopt.cli.interrupts import EXIT_INTERRUPTED
 from ipuopt.cli.logs import detach
@@ -19,6 +21,8 @@ logger = logging.getLogger(__name__)
 EXIT_INTERNAL = 1
 EXIT_USAGE = 2
 EXIT_NO_MEMORY = 5
+MAX_START_S = 10.0
+"""Longest start of the interpreter that is believed; more is a clock that was set."""
 
 
 class Commands(click.Group):
@@ -35,6 +39,7 @@ class Commands(click.Group):
     ) -> NoReturn:
         """Run and exit; ``standalone_mode`` is always the guard's own."""
         del standalone_mode
+        extra.setdefault("obj", _started(own_process=args is None))
         run = super().main
         code = guarded(
             lambda: run(
@@ -59,6 +64,18 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError as error:
             raise RuntimeError("the pipe to a child process broke") from error
+
+
+def _started(*, own_process: bool) -> float:
+    """:func:`time.monotonic` at the start of the process, or now where the process is a caller's.
+
+    A time limit holds for the whole command, so what the interpreter's start took counts.
+    """
+    now = time.monotonic()
+    if not own_process:
+        return now
+    age_s: float = time.time() - psutil.Process().create_time()
+    return now - min(max(0.0, age_s), MAX_START_S)
 
 
 def guarded(run: Callable[[], Any]) -> int:

@@ -55,6 +55,7 @@ class Progress:
         self._silent = mode is Mode.NONE
         self._live = _LiveLine() if mode is Mode.AUTO and _can_move_cursor() else None
         self._last_s = started
+        self._shown = ""
 
     def events(self, should_stop: Callable[[], bool]) -> Events:
         """Callbacks that feed this object."""
@@ -88,9 +89,10 @@ class Progress:
             elif kind == "bound":
                 self._stage.bound = value
             changed = True
-        silent_s = time.monotonic() - self._last_s
-        if changed or (self._live is None and silent_s >= HEARTBEAT_S):
+        if changed:
             self._event()
+        if self._live is None and time.monotonic() - self._last_s >= HEARTBEAT_S:
+            self._emit(self._line(self._state()))
         if self._live is not None and not self._silent:
             self._live.show(self._line(self._state()))
 
@@ -100,8 +102,10 @@ class Progress:
             self._live.close()
 
     def _event(self) -> None:
-        if self._live is None:
-            self._emit(self._line(self._state()))
+        state = self._state()
+        if self._live is None and state != self._shown:
+            self._shown = state
+            self._emit(self._line(state))
 
     def _state(self) -> str:
         stage = self._stage

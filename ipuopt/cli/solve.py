@@ -66,7 +66,10 @@ def _solve_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--force", is_flag=True, help="Replace the run in the output directory.")
 @click.option("--print-config", is_flag=True, help="Print every option with its origin and stop.")
 @logging_options
+@click.pass_obj
 def solve(
+    started: float,
+    /,
     workload: str,
     output: Path | None,
     plan_file: Path | None,
@@ -82,7 +85,6 @@ def solve(
     WORKLOAD is a YAML or JSON file; - reads standard input. Prints one row a stage, then the
     total, and writes a run directory.
     """
-    started = time.monotonic()
     shown = Progress(Mode.NONE if quiet else Mode(progress), started)
     with Interrupts(last_words=shown.close) as interrupts:
         from ipuopt.workload import load
@@ -97,7 +99,7 @@ def solve(
 
         folder = output or Path("runs", graph.name)
         check_output(folder, force=force)
-        plan = None if plan_file is None else _read_plan(plan_file)
+        plan = None if plan_file is None else _read_plan(plan_file, graph)
         options = options_of(settings)
         events = shown.events(interrupts.requested)
         try:
@@ -189,15 +191,15 @@ def exit_code(result: Result, asked_gap: float | None) -> int:
     return 0 if within else EXIT_LIMIT
 
 
-def _read_plan(path: Path) -> Plan:
+def _read_plan(path: Path, workload: Workload) -> Plan:
     """A plan of ours (JSON) or of the public compiler (YAML), by the file's ending."""
     if path.suffix == ".json":
         from ipuopt.rundir import read_plan_json
 
         return read_plan_json(path)
-    from ipuopt.models.mapping.peer import read_plan
+    from ipuopt.models.mapping.peer import adopt, read_plan
 
-    return read_plan(path)
+    return adopt(read_plan(path), workload)
 
 
 def _save_rejected(folder: Path, workload: Workload, error: CheckError) -> str:

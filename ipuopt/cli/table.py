@@ -40,8 +40,9 @@ def duration(seconds: float) -> str:
 
 
 def label(report: SolveReport) -> str:
-    """First column: the model where it names its stage, and the unit where it is not cycles."""
-    name = report.model if report.model.startswith(report.stage) else report.stage
+    """First column: stage and model, and the unit where it is not cycles."""
+    named = report.model.startswith(report.stage)
+    name = report.model if named else f"{report.stage} {report.model}"
     return name if report.unit == "cycles" else f"{name} ({report.unit})"
 
 

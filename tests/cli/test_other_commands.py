@@ -80,7 +80,7 @@ def test_help_loads_no_solver() -> None:
         "import sys; from ipuopt.cli import main\n"
         "try: main(['solve', '--help'])\n"
         "except SystemExit: pass\n"
-        "heavy = {'numpy', 'numba', 'ortools', 'highspy', 'pyomo', 'rich', 'ruamel.yaml'}\n"
+        "heavy = {'numpy', 'numba', 'ortools', 'highspy', 'pyomo', 'rich'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
     )
     command = [sys.executable, "-c", code]

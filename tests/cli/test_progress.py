@@ -27,6 +27,8 @@ def test_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
     for value in range(1000, 900, -1):
         events.on_solution("mapping", value)
     shown.tick()
+    events.on_solution("mapping", 901)
+    shown.tick()  # nothing new, no line
     events.on_bound("mapping", 901)
     events.on_stage("exchange 0")
     events.on_solution("exchange 1", 12_345)
