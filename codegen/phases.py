@@ -33,7 +33,7 @@ def exchange_problem(program: Program, address: IntArray, phase: int) -> Problem
     receivers = slice(int(bounds[0]), int(bounds[-1]))
     source, destination = table.source[part], table.destination[receivers]
     return Problem(
-        name=f"{phase} {program.steps[step].name}",
+        name=f"exchange {phase} {program.steps[step].name}",
         tiles=program.tiles,
         source=shards.tile[source],
         source_address=address[source] + table.source_offset[part],

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
+from ipuopt.options import OPTIONS, Setting, SolveOptions
 from ipuopt.plan import Plan
 from ipuopt.program import IntArray, Program
 from ipuopt.report import Limit, SolveReport, gap_of
@@ -70,8 +72,8 @@ class Result:
 
     Attributes
     ----------
-    workload
-        What was solved.
+    workload, options
+        What was solved, and with which limits.
     built
         The checked program.
     reports
@@ -80,15 +82,35 @@ class Result:
         Cycles of the whole program.
     limit
         Why the run stopped early; None when every stage was complete.
+    wall_time_s
+        Of the whole solve, in seconds.
     """
 
     workload: Workload
+    options: SolveOptions
     built: Built
     reports: tuple[SolveReport, ...]
     total: Total
     limit: Limit | None = None
+    wall_time_s: float = 0.0
 
     @property
     def plan(self) -> Plan:
         """The mapping plan."""
         return self.built.plan
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the run directory; ``force`` replaces a finished run in it.
+
+        Raises
+        ------
+        InputError
+            If the directory holds something already, or cannot be written.
+        """
+        from ipuopt.rundir import write_run  # reads this record
+
+        settings = {
+            option.key: Setting(getattr(self.options, option.field), "library")
+            for option in OPTIONS
+        }
+        write_run(Path(path), self, settings, wall_time_s=self.wall_time_s, force=force)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ipuopt.layout import ROW_MAJOR, ROWS, AxisTiling, Layout, MemoryClass
+from ipuopt.options import SolveOptions
 from ipuopt.plan import (
     ConversionMethod,
     ConversionStep,
@@ -127,6 +128,7 @@ def tiny_result() -> Result:
     )
     return Result(
         workload=workload,
+        options=SolveOptions(),
         built=built,
         reports=(mapping, exchange),
         total=Total(heuristic=810, objective=800, bound=700),

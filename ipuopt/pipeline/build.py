@@ -143,7 +143,7 @@ def _assemble(placed: _Placed, solutions: list[exchange.Solution]) -> Built:
     horizon = np.zeros(len(solutions), dtype=np.int64)
     for phase, solution in enumerate(solutions):
         problem = _problem(placed, phase)
-        _refuse(f"exchange {problem.name}", exchange.check(problem, solution))
+        _refuse(problem.name, exchange.check(problem, solution))
         horizon[phase] = exchange.horizon(problem, solution)
     starts = [solution.start for solution in solutions]
     return Built(

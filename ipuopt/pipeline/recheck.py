@@ -54,7 +54,7 @@ def check_run(path: Path) -> CheckSummary:
     for phase, step in enumerate(program.phases):
         problem = exchange_problem(program, built.address, phase)
         solution = exchange.Solution(built.start[phase_slice(program, step)])
-        part(f"exchange {problem.name}", exchange.check(problem, solution))
+        part(problem.name, exchange.check(problem, solution))
         horizon[phase] = exchange.horizon(problem, solution)
     part("charges", tuple(uncharged(built)))
     part("totals", tuple(_totals(built, horizon, report)))

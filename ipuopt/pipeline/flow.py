@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ipuopt.errors import CheckError, InfeasibleError, LimitError
 from ipuopt.events import Events
@@ -73,6 +73,7 @@ def solve(
     CheckError
         When a checker refuses what a stage made, or a bound contradicts a checked program.
     """
+    started_s = time.monotonic()
     events = events or Events()
     watch = Watch(events.should_stop, options.memory_limit_bytes)
     search = _Search(workload, options, _limits(options, events, watch), events)
@@ -92,6 +93,8 @@ def solve(
     _refuse_contradiction(bound, best)
     return Result(
         workload=workload,
+        options=options,
+        wall_time_s=time.monotonic() - started_s,
         built=best.built,
         reports=(() if report is None else (report,)) + best.reports,
         total=Total(
@@ -123,7 +126,9 @@ def _search(search: _Search) -> tuple[Complete | None, Complete | None, SolveRep
     """Program of the heuristics, program of the solvers, report of the mapping."""
     limits, events = search.limits, search.events
     events.on_stage("mapping")
+    started_s = time.monotonic()
     space = build_space(search.workload, limits)
+    build_time_s = time.monotonic() - started_s
     beam = mapping.beam_search(space.problem, limits)
     heuristic = None
     if beam is not None:
@@ -146,6 +151,11 @@ def _search(search: _Search) -> tuple[Complete | None, Complete | None, SolveRep
             solution, _ = _solve_mapping(search, space)
             if solution is not None:
                 main = _build(search, _plan(search, space, solution))
+    report = replace(
+        report,
+        build_time_s=report.build_time_s + build_time_s,
+        wall_time_s=report.wall_time_s + build_time_s,
+    )
     return heuristic, main, report
 
 

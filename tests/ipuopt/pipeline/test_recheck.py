@@ -1,0 +1,91 @@
+"""``check`` finds what was changed in a finished run, without any solver."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+
+import ipuopt
+from ipuopt.options import SolveOptions
+from ipuopt.pipeline import check_run
+from ipuopt.pipeline.recheck import uncharged
+from ipuopt.result import Result, Total
+
+WORKLOAD = {
+    "ipuopt": 1,
+    "name": "small",
+    "target": {"chip": "ipu21", "tiles": 4},
+    "inputs": {"x": {"shape": [24, 32]}},
+    "parameters": {"w1": {"shape": [32, 64]}, "w2": {"shape": [64, 32]}},
+    "operations": {
+        "h": {"op": "MatMul", "inputs": ["x", "w1"]},
+        "a": {"op": "Gelu", "inputs": ["h"]},
+        "y": {"op": "MatMul", "inputs": ["a", "w2"]},
+    },
+    "outputs": ["y"],
+}
+
+
+@pytest.fixture(scope="module")
+def solved() -> Result:
+    options = SolveOptions(time_limit_s=30.0, threads=1, deterministic=True)
+    return ipuopt.solve(ipuopt.from_dict(WORKLOAD), options)
+
+
+def labels(result: Result, folder: Path) -> set[str]:
+    """Labels that the check reports for a saved result."""
+    result.save(folder)
+    return {label for label, _ in check_run(folder).violations}
+
+
+def test_sound_run_has_no_violation(solved: Result, tmp_path: Path) -> None:
+    """A saved result reads back and passes every check, a line a part."""
+    solved.save(tmp_path / "run")
+    summary = check_run(tmp_path / "run")
+    assert summary.violations == ()
+    parts = len(solved.built.horizon)
+    assert len(summary.lines) == 5 + parts
+    assert all(line.endswith(": ok") for line in summary.lines)
+
+
+def test_moved_start_event_is_found(solved: Result, tmp_path: Path) -> None:
+    """A transfer that leaves at event 0 collides, or its window opens too early."""
+    assert len(solved.built.start), "the workload has transfers"
+    start = solved.built.start.copy()
+    start[:] = 0
+    broken = replace(solved, built=replace(solved.built, start=start))
+    assert any(label.startswith("exchange") for label in labels(broken, tmp_path / "run"))
+
+
+def test_moved_buffer_is_found(solved: Result, tmp_path: Path) -> None:
+    """Two buffers at one address, or one outside memory."""
+    address = np.full_like(solved.built.address, solved.built.address.min())
+    broken = replace(solved, built=replace(solved.built, address=address))
+    assert any(label.startswith("placement") for label in labels(broken, tmp_path / "run"))
+
+
+def test_shorter_total_is_found(solved: Result, tmp_path: Path) -> None:
+    """A report that claims fewer cycles than the tables take."""
+    claimed = Total(heuristic=None, objective=solved.total.objective - 1, bound=None)
+    assert "totals total" in labels(replace(solved, total=claimed), tmp_path / "run")
+
+
+def test_shorter_horizon_is_found(solved: Result, tmp_path: Path) -> None:
+    """A stored horizon below the recomputed one."""
+    broken = replace(solved, built=replace(solved.built, horizon=solved.built.horizon - 1))
+    assert "totals horizon" in labels(broken, tmp_path / "run")
+
+
+def test_charge_above_the_program_is_found(solved: Result) -> None:
+    """A plan step that is charged more than it takes would make the mapping bound invalid."""
+    assert list(uncharged(solved.built)) == []
+    first = solved.plan.steps[0]
+    dear = replace(first, terms=MappingProxyType({"kernel": 10**9}))
+    plan = replace(solved.plan, steps=(dear, *solved.plan.steps[1:]))
+    found = list(uncharged(replace(solved.built, plan=plan)))
+    assert [label for label, _ in found] == ["charge"]
+    assert first.name in found[0][1]
