@@ -20,11 +20,20 @@ from ipuopt.models.placement.refine import (
 from ipuopt.models.placement.solve import TRIALS, search, verified
 from ipuopt.models.placement.tables import tables_of
 
-TRIALS_OF_ALL = 150_000
-"""Moves of the local search over all classes: about 8 s with 40 buffers each."""
+TRIALS_OF_ALL = 60_000
+"""Moves of the local search over all classes: about 4 s with 40 buffers each."""
 
 CLASSES_REFINED = 12
-"""Classes that CP-SAT looks at for the sake of their conflict words."""
+"""Classes that CP-SAT looks at for each objective, besides those without a placement."""
+
+STAGE_SHARE = 0.2
+"""Share of the time left that the local search, and then CP-SAT, may use on all classes.
+
+The exchange phases are scheduled in what remains.
+"""
+
+STAGE_TIME_S = 60.0
+"""Most seconds of each of the two on all classes."""
 
 CLASS_TIME_S = 10.0
 """Seconds that CP-SAT may spend on one class."""
@@ -56,6 +65,7 @@ def improve_all(groups: Sequence[Group], bounds: Sequence[int], limits: Limits) 
     open_ = [
         index for index, entry in enumerate(found) if entry is None or entry.cost > Cost(0, goal)
     ]
+    limits = _share(limits)
     trials = min(TRIALS, TRIALS_OF_ALL // max(1, len(open_)))
     for index in open_:
         if limits.expired():
@@ -67,6 +77,12 @@ def improve_all(groups: Sequence[Group], bounds: Sequence[int], limits: Limits) 
         start_of(verified(group.problem, entry), bound)
         for group, entry, bound in zip(groups, found, bounds, strict=True)
     ]
+
+
+def _share(limits: Limits) -> Limits:
+    if limits.deterministic:
+        return limits
+    return limits.within(min(STAGE_TIME_S, STAGE_SHARE * limits.remaining_s()))
 
 
 def _part(limits: Limits) -> Limits:
@@ -83,6 +99,7 @@ def refine_worst(groups: Sequence[Group], states: list[Refined], limits: Limits)
     First on classes without a placement, then on those with the most conflict words, then on the
     class with the largest footprint as long as that can lower the maximum.
     """
+    limits = _share(limits)
     missing = [index for index, state in enumerate(states) if state.found is None]
     words = np.array(
         [
@@ -98,7 +115,7 @@ def refine_worst(groups: Sequence[Group], states: list[Refined], limits: Limits)
         problem = groups[index].problem
         states[index] = refine_words(states[index], problem, _part(limits), EFFORT)
     tried: set[int] = set()
-    while states and not limits.expired():
+    while states and len(tried) < CLASSES_REFINED and not limits.expired():
         worst = max(range(len(states)), key=lambda index: _footprint(states[index].found))
         bound = max(state.bound for state in states)
         if _footprint(states[worst].found) <= bound or worst in tried:

@@ -77,7 +77,7 @@ def collide(problem: Problem, address: tuple[int, ...]) -> bool:
     )
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(14))
 def test_optimum_is_that_of_exhaustive_search(seed: int) -> None:
     problem = tiny_problem(seed)
     solution, report = solve(problem, Limits(deterministic=True))
@@ -93,7 +93,7 @@ def test_optimum_is_that_of_exhaustive_search(seed: int) -> None:
 
 
 def test_tiny_problems_cover_both_outcomes() -> None:
-    outcomes = {solve(tiny_problem(seed), Limits())[1].status for seed in range(24)}
+    outcomes = {solve(tiny_problem(seed), Limits())[1].status for seed in range(14)}
     assert SolveStatus.OPTIMAL in outcomes
     assert outcomes & {SolveStatus.INFEASIBLE, SolveStatus.UNKNOWN}
 
