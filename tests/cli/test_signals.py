@@ -126,6 +126,17 @@ def test_signal_while_the_command_starts(tmp_path: Path) -> None:
     assert (waiting.returncode, stderr.strip()) == (130, "error: interrupted")
 
 
+def test_signal_while_modules_are_imported(tmp_path: Path) -> None:
+    """The import of a module that the command needs is cut short."""
+    (tmp_path / "click.py").write_text("raise KeyboardInterrupt\n", encoding="ascii")
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-m", "ipuopt", "versions"]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted\n")
+
+
 def _read_terminal(descriptor: int, process: subprocess.Popen[str], until: str) -> str:
     text = ""
     deadline = time.monotonic() + 20
