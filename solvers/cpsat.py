@@ -15,6 +15,7 @@ from importlib.metadata import version
 import numpy as np
 import numpy.typing as npt
 from ortools.sat.python import cp_model
+from ortools.sat.python.cp_model_helper import Literal
 
 from ipuopt.limits import Limits
 from ipuopt.report import Limit, SolveStatus
@@ -50,7 +51,7 @@ class CpResult(Outcome):
 
     hint: str = ""
 
-    def value(self, variable: cp_model.IntVar) -> int:
+    def value(self, variable: Literal) -> int:
         """Value of a variable or of a negated literal.
 
         Raises

@@ -26,8 +26,7 @@ def explain(problem: Problem) -> Infeasibility:
     """
     reduction = consistent(Reduction.of(problem))
     if reduction is None:
-        names = tuple((node.name, len(node.cost)) for node in problem.nodes[:OWNERS])
-        return Infeasibility("no two layouts go together", 1, 0, "bytes", names, ())
+        return _no_pair(problem)
     left = reduction.problem
     peak = max((_least(left, 0, 1, [step]).demand for step in range(len(left.steps))), default=0)
     found = [_interleaved(left), _contiguous(left, peak), _total(left, peak)]
@@ -35,6 +34,18 @@ def explain(problem: Problem) -> Infeasibility:
     if worst.demand > worst.capacity:
         return worst
     return _leanest(left)
+
+
+def _no_pair(problem: Problem) -> Infeasibility:
+    """(M2): some edge has no pair that goes together, alone or beside the other edges."""
+    where = "layouts of all operations"
+    for edge in problem.edges:
+        used = np.ix_(np.unique(edge.tail_group), np.unique(edge.head_group))
+        if np.all(edge.cost[used] == FORBIDDEN):
+            names = problem.nodes[edge.tail].name, problem.nodes[edge.head].name
+            where = f"layouts of {names[0]} and {names[1]}"
+            break
+    return Infeasibility(f"{where}: none go together", 1, 0, "pairs", ())
 
 
 def _case(

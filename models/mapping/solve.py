@@ -44,6 +44,7 @@ class _Run:
     refused: bool = False
     notes: list[str] = field(default_factory=list)
     trace: list[TracePoint] = field(default_factory=list)
+    told: list[TracePoint] = field(default_factory=list)
 
     def offer(self, solution: Solution | None) -> int | None:
         """Check a plan, keep it if it is the best; returns its cost, None if it is refused."""
@@ -88,12 +89,10 @@ class _Run:
             self.notes.append(outcome.note)
         if outcome.reason is Limit.SOLVER:
             self.refused = True
-        told = self._joined(outcome, begin - self.begin)
+        self.told = self._joined(outcome, begin - self.begin)
         cost = self.offer(solution)
         if solution is not None and cost != outcome.objective:
             self.refuse(f"{outcome.solver} prices its plan at {outcome.objective}, not {cost}")
-        if not self.refused:
-            self.trace = sorted([*self.trace, *told], key=lambda point: point.wall_time_s)
 
     def _joined(self, outcome: Outcome, offset_s: float) -> list[TracePoint]:
         """Trace of a back end, joined with the incumbent and the bound that it started from."""
@@ -131,6 +130,7 @@ class _Run:
 
     def _report(self, status: SolveStatus, reason: Limit | None) -> SolveReport:
         proven = status is SolveStatus.INFEASIBLE
+        trace = self.trace + ([] if self.refused or proven else self.told)
         return SolveReport(
             stage=STAGE,
             model=STAGE,
@@ -151,7 +151,7 @@ class _Run:
                 deterministic=self.limits.deterministic,
                 note="; ".join(self.notes),
             ),
-            trace=tuple(self.trace),
+            trace=tuple(sorted(trace, key=lambda point: point.wall_time_s)),
         )
 
     def _terms(self) -> dict[str, int]:
@@ -222,15 +222,15 @@ def _solve_rest(
     assert reduction is not None
     names = ("cpsat", "highs") if backend == "cpsat" else ("highs", "cpsat")
     outcome = _search(run, reduction, tightened.boundary, names[0])
-    if outcome.status is SolveStatus.INFEASIBLE:
+    if outcome.status is SolveStatus.INFEASIBLE and run.objective is None:
         # Wrong answers of this kind are known from both solvers, so one alone is no proof.
-        if run.objective is None:
-            second = _search(run, reduction, tightened.boundary, names[1])
-            if second.status is SolveStatus.INFEASIBLE:
-                return run.infeasible(f"{outcome.solver} and {second.solver}")
-            outcome = second
-        else:
-            run.refuse(f"{outcome.solver} says infeasible, but there is a checked plan")
+        first = outcome.solver
+        outcome = _search(run, reduction, tightened.boundary, names[1])
+        if outcome.status is SolveStatus.INFEASIBLE:
+            return run.infeasible(f"{first} and {outcome.solver}")
+        run.notes.append(f"{first} says infeasible, {outcome.solver} does not")
+    if outcome.status is SolveStatus.INFEASIBLE:
+        run.refuse(f"{outcome.solver} says infeasible, but there is a checked plan")
     elif outcome.bound is not None and not run.refused:
         # What was left out costs at least as much as the incumbent, which is left in.
         if run.objective is not None and outcome.bound > run.objective:
