@@ -15,7 +15,7 @@ from ipuopt.cli.interrupts import EXIT_INTERRUPTED, Interrupts
 from ipuopt.cli.logs import logging_options
 from ipuopt.cli.progress import Mode, Progress
 from ipuopt.cli.streams import fail, tell
-from ipuopt.errors import CheckError, Error
+from ipuopt.errors import CheckError, Error, InputError
 from ipuopt.events import Events
 from ipuopt.options import OPTIONS, Setting, SolveOptions, options_of, resolve
 
@@ -192,14 +192,28 @@ def exit_code(result: Result, asked_gap: float | None) -> int:
 
 
 def _read_plan(path: Path, workload: Workload) -> Plan:
-    """A plan of ours (JSON) or of the public compiler (YAML), by the file's ending."""
+    """A plan of ours (JSON) or of the public compiler (YAML), by the file's ending.
+
+    Raises
+    ------
+    InputError
+        If the file holds no plan, or one that does not compute ``workload``.
+    """
+    from ipuopt.models.mapping.check_plan import check_plan
+    from ipuopt.models.mapping.peer import adopt, read_plan
+
     if path.suffix == ".json":
         from ipuopt.rundir import read_plan_json
 
-        return read_plan_json(path)
-    from ipuopt.models.mapping.peer import adopt, read_plan
-
-    return adopt(read_plan(path), workload)
+        plan = read_plan_json(path)
+    else:
+        plan = adopt(read_plan(path), workload)
+    violations = check_plan(workload, plan)
+    if violations:
+        label, message = violations[0]
+        found = f"a plan that breaks {len(violations)} rules ({label}: {message})"
+        raise InputError(f"{path}: found {found}, expected a plan of workload {workload.name}")
+    return plan
 
 
 def _save_rejected(folder: Path, workload: Workload, error: CheckError) -> str:

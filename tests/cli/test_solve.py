@@ -308,6 +308,12 @@ def test_given_plan(install: Install, tiny_result: Result) -> None:
         outcome = _run("tiny.yaml", "--plan", file, "-o", "other")
         assert (outcome.exit_code, outcome.stderr) == (2, f"error: {message}\n")
     assert _run("tiny.yaml", "--plan", "tiny.yaml", "-o", "other").exit_code == 2
+    Path("other.yaml").write_text(WORKLOAD.replace("a: {op", "b: {op").replace("[a]", "[b]"))
+    outcome = _run("other.yaml", "--plan", "run/plan.json", "-o", "other")
+    assert outcome.exit_code == 2
+    assert outcome.stderr.startswith("error: run/plan.json: found a plan that breaks ")
+    assert outcome.stderr.endswith("expected a plan of workload tiny\n")
+    assert len(plans) == 1
 
 
 def _settings() -> Any:
