@@ -50,7 +50,7 @@ def sharing_pairs(phase: Instance) -> list[tuple[int, int]]:
         first = int(phase.send_first[transfer])
         for row in range(first, first + int(phase.send_count[transfer])):
             senders.setdefault(row, []).append(int(transfer))
-    pairs = set()
+    pairs: set[tuple[int, int]] = set()
     for receive in np.flatnonzero(phase.receive_count):
         first = int(phase.receive_first[receive])
         for row in range(first, first + int(phase.receive_count[receive])):
@@ -82,31 +82,32 @@ def build(phase: Instance, least: int, most: int) -> Model:
     windows: list[list[cp_model.IntervalVar]] = [[] for _ in range(phase.tiles)]
     writes: list[list[cp_model.IntervalVar]] = [[] for _ in range(phase.tiles)]
     for j, at in enumerate(start):
-        sends[phase.source[j]].append(cp.new_fixed_size_interval_var(at, words[j], ""))
+        sends[int(phase.source[j])].append(cp.new_fixed_size_interval_var(at, words[j], ""))
         for r in range(int(phase.bounds[j]), int(phase.bounds[j + 1])):
             tile = int(phase.receiver[r])
-            window, write = int(phase.window[r]), int(phase.write[r])
-            windows[tile].append(cp.new_fixed_size_interval_var(at + window, words[j], ""))
+            offset = int(phase.window[r])
+            windows[tile].append(cp.new_fixed_size_interval_var(at + offset, words[j], ""))
             if phase.both_windows[tile]:
-                writes[tile].append(cp.new_fixed_size_interval_var(at + write, words[j], ""))
+                offset = int(phase.write[r])
+                writes[tile].append(cp.new_fixed_size_interval_var(at + offset, words[j], ""))
         cp.add(at + tail[j] <= horizon)
     for bus in (*sends, *windows, *writes):  # (E2), (E3)
         if len(bus) > 1:
             cp.add_no_overlap(bus)
     after = np.repeat(np.arange(len(words)), np.diff(phase.before_bounds))
-    for i, j, lag in zip(phase.before, after, phase.lag, strict=True):
-        cp.add(start[j] >= start[i] + int(lag))  # (E5)
+    for first, second, lag in zip(phase.before, after, phase.lag, strict=True):
+        cp.add(start[int(second)] >= start[int(first)] + int(lag))  # (E5)
     before = {}
     owner = np.repeat(np.arange(len(words)), np.diff(phase.bounds))
     for j, r in sharing_pairs(phase):  # (E6)
         i = int(owner[r])
         write = start[i] + int(phase.write[r])
-        first = cp.new_bool_var("")
+        sends_first = cp.new_bool_var("")
         sent = start[j] + words[j] + int(phase.send_extra[j])
-        cp.add(sent <= write).only_enforce_if(first)
+        cp.add(sent <= write).only_enforce_if(sends_first)
         written = write + words[i] + 5 + (words[i] == 52)
-        cp.add(written <= start[j]).only_enforce_if(~first)
-        before[j, r] = first
+        cp.add(written <= start[j]).only_enforce_if(~sends_first)
+        before[j, r] = sends_first
     cp.minimize(horizon)
     return Model(cp, start, horizon, before)
 
@@ -174,7 +175,7 @@ def solve_component(
     that the checker accepts.
     """
     most = horizon_of(start, phase.tail)
-    model = build(phase, least, most)
+    model = build(phase, min(least, most), most)
     hint = hint_of(model, phase, start)
     bound: int | None = None
     for _ in range(CUT_ROUNDS):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ipuopt.models.exchange import orders
+from ipuopt.models.exchange.colouring import by_matching
 from ipuopt.models.exchange.components import restrict
 from ipuopt.models.exchange.instance import Instance
 from ipuopt.models.exchange.problem import IntArray
@@ -48,6 +49,12 @@ class Budget:
 
 def portfolio(search: Search, target: int, budget: Budget) -> None:
     """Insert in every order of the portfolio, in both directions, until ``target`` is met."""
+    matching = by_matching(search.forward)
+    if matching is not None:
+        for phase in (search.forward, search.backward):
+            if search.horizon <= target or search.stop() or not budget.take(phase):
+                return
+            _try(search, phase, matching)
     for load, words in PORTFOLIO:
         for phase in (search.forward, search.backward):
             if search.horizon <= target or search.stop() or not budget.take(phase):
@@ -98,7 +105,8 @@ def _random_order(search: Search, phase: Instance, generator: np.random.Generato
     if phase.mirror:
         start = search.horizon - (start + search.forward.words)
     width = search.horizon * 0.08 * generator.random()
-    return orders.topological(phase, start + generator.normal(0.0, 1.0, len(start)) * width)
+    blur = np.rint(generator.normal(0.0, 1.0, len(start)) * width).astype(np.int64)
+    return orders.topological(phase, start + blur)
 
 
 def _try(search: Search, phase: Instance, order: IntArray) -> None:

@@ -13,6 +13,13 @@ from ipuopt.models.exchange.problem import IntArray
 EVENT = 16
 """One event in the unit of the weights of :func:`dispatch`."""
 
+DISPATCH_LOOKS = 40_000_000
+"""Receivers that :func:`dispatch` looks at before the rest follows as listed; about two seconds.
+
+A transfer is looked at again each time that one of its buses was taken meanwhile, so the looks grow
+faster than the phase: hundreds of times its receivers where a tile receives thousands of pieces.
+"""
+
 
 def longest(phase: Instance) -> IntArray:
     """Longest transfer first, ties as listed."""
@@ -39,7 +46,7 @@ def dispatch(phase: Instance, load: int, words: int, *, appending: bool = False)
         Whether a transfer waits as in the public compiler, P - P0 not before the previous ends on
         its buses (``ipu21.md`` 3.4), rather than for the windows alone.
     """
-    order = _dispatch(phase, load, words, appending)
+    order = _dispatch(phase, load, words, appending, DISPATCH_LOOKS)
     if not len(phase.before):
         return order
     rank = np.empty_like(order)
@@ -80,7 +87,9 @@ def _least_ready(rank: IntArray, missing: IntArray, bounds: IntArray, after: Int
 
 
 @kernel
-def _dispatch(p: Instance, load_weight: int, words_weight: int, appending: bool) -> IntArray:
+def _dispatch(
+    p: Instance, load_weight: int, words_weight: int, appending: bool, looks: int
+) -> IntArray:
     """Heap of keys that only grow: one that has grown meanwhile goes back."""
     count = len(p.words)
     send_end = np.zeros(p.tiles, np.int64)
@@ -94,9 +103,11 @@ def _dispatch(p: Instance, load_weight: int, words_weight: int, appending: bool)
     least = np.iinfo(np.int64).min
     waiting = [(least, least, j) for j in range(count)]
     result = np.empty(count, np.int64)
+    chosen = np.zeros(count, np.bool_)
     place = 0
-    while waiting:
+    while waiting and looks > 0:
         key, rank, transfer = heapq.heappop(waiting)
+        looks -= p.bounds[transfer + 1] - p.bounds[transfer] + 1
         source, words = p.source[transfer], p.words[transfer]
         receives = range(p.bounds[transfer], p.bounds[transfer + 1])
         load = to_send[source]
@@ -110,6 +121,7 @@ def _dispatch(p: Instance, load_weight: int, words_weight: int, appending: bool)
             heapq.heappush(waiting, (now, -load, transfer))
             continue
         result[place] = transfer
+        chosen[transfer] = True
         place += 1
         if appending:  # until here, it was P - P0
             start += p.head[transfer]
@@ -120,4 +132,8 @@ def _dispatch(p: Instance, load_weight: int, words_weight: int, appending: bool)
             offset = p.write[receive] if appending else p.window[receive]
             receive_end[tile] = start + offset + words
             to_receive[tile] -= words
+    for transfer in range(count):
+        if not chosen[transfer]:
+            result[place] = transfer
+            place += 1
     return result

@@ -13,7 +13,7 @@ from ipuopt.models.exchange.bounds import lower_bound_of
 from ipuopt.models.exchange.check import check, horizon
 from ipuopt.models.exchange.components import restrict
 from ipuopt.models.exchange.heuristics import append_starts
-from ipuopt.models.exchange.instance import Instance, instance
+from ipuopt.models.exchange.instance import BoolArray, Instance, instance
 from ipuopt.models.exchange.orders import topological
 from ipuopt.models.exchange.problem import IntArray, Problem, Solution
 from ipuopt.models.exchange.search import Search
@@ -24,7 +24,11 @@ STAGE = "exchange"
 COMPONENT_SECONDS = 20.0
 """Most wall clock for CP-SAT on one component; those of the snapshots close within seconds."""
 
-COMPONENT_EFFORT = 30.0
+LONG_SHARES = 8
+"""A component may use the time left divided by those left, or by this if there are more: what is
+found for the first ones serves the others of their shape."""
+
+COMPONENT_EFFORT = 60.0
 """Deterministic effort of CP-SAT over all components of a phase in repeatable mode."""
 
 
@@ -95,37 +99,42 @@ class _Run:
         self.trace.append(TracePoint(time.monotonic() - self.begin, value, self.bound))
 
     def _components(self) -> None:
-        """Solve the open components that are small enough, latest first, equal ones once."""
+        """Solve the open components that are small enough, latest first.
+
+        Components of one shape differ by the distances of their tiles only: what the solver finds
+        for one is tried as an order of insertion for the next.
+        """
         search = self.search
         pointers = _fixed_pointers(self.problem)
-        known: dict[bytes, exact.Answer] = {}
+        orders: dict[bytes, IntArray] = {}
         opened = [int(c) for c in np.flatnonzero(search.horizons > self.target)]
         opened.sort(key=lambda c: -int(search.horizons[c]))
         for place, component in enumerate(opened):
-            if self.limits.expired() or search.horizons[component] <= self.target:
-                continue
+            if self.limits.expired():
+                return
             begin = time.monotonic()
             transfers = np.flatnonzero(search.component == component)
             phase = restrict(search.forward, transfers)
-            receives = _receivers(search.forward, transfers)
             self.build_time_s += time.monotonic() - begin
             if not exact.fits(phase):
                 continue
-            start = search.start[transfers]
-            key = _key(phase, pointers[receives])
-            if key not in known:
-                left = len(opened) - place
-                share = max(self.limits.remaining_s() / left, 0.5)
-                known[key] = exact.solve_component(
-                    phase,
-                    start,
-                    self.bound,
-                    self.limits.within(min(COMPONENT_SECONDS, share)),
-                    pointers=pointers[receives],
-                    name=STAGE,
-                    effort=COMPONENT_EFFORT / len(opened),
-                )
-            self._take(known[key], phase, transfers)
+            shape = _shape(phase)
+            if shape in orders:
+                self._offer(orders[shape], phase, transfers)
+            if search.horizons[component] <= self.target:
+                continue
+            share = self.limits.remaining_s() / min(len(opened) - place, LONG_SHARES)
+            answer = exact.solve_component(
+                phase,
+                search.start[transfers],
+                self.bound,
+                self.limits.within(min(COMPONENT_SECONDS, share)),
+                pointers=pointers[_receivers(search.forward, transfers)],
+                name=STAGE,
+                effort=COMPONENT_EFFORT / len(opened),
+            )
+            self._take(answer, phase, transfers)
+            orders[shape] = search.start[transfers]
 
     def _take(self, answer: exact.Answer, phase: Instance, transfers: IntArray) -> None:
         self.solver = answer.result.solver
@@ -140,9 +149,9 @@ class _Run:
         self._progress()
 
     def _offer(self, found: IntArray, phase: Instance, transfers: IntArray) -> None:
-        """Insert a solution once more in its own order: that mends coinciding controls (E4)."""
+        """Insert in the order of ``found``: that also mends coinciding controls (E4)."""
         part = Search(phase, self.search.start[transfers])
-        part.insert(phase, topological(phase, found), part.horizon)
+        part.justify(part.insert(phase, topological(phase, found), 2 * part.horizon), 1)
         start = self.search.start.copy()
         start[transfers] = part.start
         self.search.offer(start)
@@ -197,12 +206,12 @@ class _Run:
         return Limit.TIME if self.limits.expired() else None
 
 
-def _fixed_pointers(problem: Problem) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _fixed_pointers(problem: Problem) -> BoolArray:
     """Receivers whose address no receive of the tile ends at: the pointer event is always there."""
     words = np.repeat(problem.words, np.diff(problem.destination_start))
     base = problem.destination_tile << 32
     address = base + problem.destination_address
-    fixed: np.ndarray[tuple[int], np.dtype[np.bool_]] = ~np.isin(address, address + 4 * words)
+    fixed: BoolArray = ~np.isin(address, address + 4 * words)
     return fixed
 
 
@@ -213,7 +222,7 @@ def _receivers(phase: Instance, transfers: IntArray) -> IntArray:
     return np.flatnonzero(np.repeat(chosen, np.diff(phase.bounds)))
 
 
-def _key(phase: Instance, pointers: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> bytes:
-    """Equal for components whose models are equal."""
-    columns = [np.asarray(column).tobytes() for column in (*phase, pointers)]
-    return b"".join(len(column).to_bytes(8, "little") + column for column in columns)
+def _shape(phase: Instance) -> bytes:
+    """Equal for components that send the same words between the same tiles, renumbered."""
+    columns = (phase.source, phase.words, phase.bounds, phase.receiver)
+    return b"".join(column.tobytes() for column in columns)
