@@ -22,6 +22,7 @@ from ipuopt.models.mapping import (
 from ipuopt.report import SolveStatus
 from ipuopt.solvers import cpsat, highs, pyomo_highs
 from ipuopt.solvers.cpsat import Value
+from ipuopt.solvers.cpsat_model import too_large_row
 
 MakeProblem = Callable[..., Problem]
 Optimum = Callable[[Problem], int | None]
@@ -124,7 +125,7 @@ def test_coefficients_around_two_to_the_31(
     capacity = Capacity(0, int(2 * spread.max() - 30), 1 << 40, 1 << 40, 1)
     problem = Problem((node, other), (), ("only",), capacity)
     model = exact_cpsat.build(problem)
-    assert cpsat.too_large_row(model.cp) == ""
+    assert too_large_row(model.cp) == ""
     outcome = cpsat.run(model.cp, Limits(), name="mapping", parameters=parameters)
     exact_outcome = highs.run(exact.build(problem).milp, Limits(), name="mapping")
     assert outcome.objective == exact_outcome.objective == optimum(problem)
@@ -136,5 +137,5 @@ def test_tables_are_cut_into_chunks() -> None:
     node = Node("wide", values, values[::-1, None].copy(), np.zeros((8, 1), int), values)
     problem = Problem((node,), (), ("only",), Capacity(0, 3 << 27, 1 << 40, 1 << 40, 1))
     model = exact_cpsat.build(problem)
-    assert cpsat.too_large_row(model.cp) == ""
+    assert too_large_row(model.cp) == ""
     assert cpsat.run(model.cp, Limits(), name="mapping").objective == 4 << 27

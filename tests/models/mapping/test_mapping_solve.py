@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ipuopt import workload
 from ipuopt.limits import Limits
 from ipuopt.models.mapping import (
     Capacity,
@@ -24,6 +25,7 @@ from ipuopt.models.mapping import (
     explain,
     solve,
 )
+from ipuopt.models.mapping.space import build_space
 from ipuopt.report import Limit, SolveReport, SolveStatus
 from ipuopt.solvers import highs
 from ipuopt.solvers.milp import Milp
@@ -268,21 +270,53 @@ def test_explanation_of_layouts_that_do_not_go_together() -> None:
     assert solve(problem, Limits())[1].status is SolveStatus.INFEASIBLE
 
 
-@pytest.mark.slow
-def test_real_example(shared: Path) -> None:
-    """SigLIP's MLP on 1472 tiles: proven, and the beam within 1 % of it."""
-    from ipuopt import workload
-    from ipuopt.models.mapping.space import build_space
+@pytest.fixture(scope="module")
+def siglip() -> Problem:
+    """SigLIP's MLP on 1472 tiles, as the mapping space makes it."""
+    example = Path(__file__).resolve().parents[3] / "examples" / "siglip-mlp.yaml"
+    return build_space(workload.load(example), Limits()).problem
 
-    example = shared.parent / "main" / "examples" / "siglip-mlp.yaml"
-    problem = build_space(workload.load(example), Limits()).problem
+
+@pytest.mark.slow
+def test_real_example(siglip: Problem) -> None:
+    """Proven within a minute, and the beam within 1 % of it."""
     begin = time.monotonic()
-    solution, report = solve(problem, Limits(threads=2).within(120))
+    solution, report = solve(siglip, Limits(threads=2).within(120))
     assert time.monotonic() - begin < 60
     assert solution is not None
     assert report.status is SolveStatus.OPTIMAL
     assert report.objective is not None
     assert report.objective <= 200_000
-    beam = beam_search(problem, Limits())
+    beam = beam_search(siglip, Limits())
     assert beam is not None
-    assert evaluate(problem, beam) <= 1.01 * report.objective
+    assert evaluate(siglip, beam) <= 1.01 * report.objective
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit_s", [0.01, 0.5, 1.0])
+def test_real_example_in_no_time(limit_s: float, siglip: Problem) -> None:
+    """The limit holds up to 10 % + 2 s, and there is always a checked plan with a bound."""
+    begin = time.monotonic()
+    solution, report = solve(siglip, Limits(threads=2).within(limit_s))
+    assert time.monotonic() - begin < 1.1 * limit_s + 2
+    assert solution is not None
+    assert check(siglip, solution) == ()
+    assert report.bound is not None
+    assert report.limit is Limit.TIME or report.status is SolveStatus.OPTIMAL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("total", [440_000, 300_000, 200_000])
+def test_real_example_with_less_memory(total: int, siglip: Problem) -> None:
+    """Both solvers agree where memory binds; less memory never helps."""
+    tight = replace(siglip, capacity=replace(siglip.capacity, total=total))
+    reports = [solve(tight, Limits().within(60), backend=b)[1] for b in ("highs", "cpsat")]
+    _, free = solve(siglip, Limits().within(60))
+    assert reports[0].status is reports[1].status is not SolveStatus.UNKNOWN
+    assert reports[0].objective == reports[1].objective
+    assert free.objective is not None
+    if reports[0].objective is not None:
+        assert reports[0].objective >= free.objective
+    else:
+        told = explain(tight)
+        assert told.demand > told.capacity == total
