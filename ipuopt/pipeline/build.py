@@ -112,7 +112,10 @@ def total_cycles(built: Built) -> int:
 def _lower_and_place(plan: Plan, limits: Limits, *, heuristic: bool) -> _Placed | None:
     program = lower(plan)
     _refuse("lowering", check_lowering(plan, program))
-    placed, report = placement.solve_program(program, limits, heuristic_only=heuristic)
+    names = tuple(value.name for value in plan.values)
+    placed, report = placement.solve_program(
+        program, limits, heuristic_only=heuristic, value_names=names
+    )
     if placed is None:
         logger.info("placement found no addresses: %s", report.run.note)
         return None
