@@ -28,7 +28,7 @@ MakeProblem = Callable[..., Problem]
 Optimum = Callable[[Problem], int | None]
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(15))
 def test_highs(seed: int, random_problem: MakeProblem, optimum: Optimum) -> None:
     problem = random_problem(seed)
     model = exact.build(problem)
@@ -45,7 +45,7 @@ def test_highs(seed: int, random_problem: MakeProblem, optimum: Optimum) -> None
     assert model.milp.objective(start) == outcome.objective
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(15))
 def test_cpsat(seed: int, random_problem: MakeProblem, optimum: Optimum) -> None:
     problem = random_problem(seed)
     model = exact_cpsat.build(problem)

@@ -53,7 +53,7 @@ def judged(
     assert sum(report.terms.values()) == report.objective
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(15))
 @pytest.mark.parametrize("backend", ["auto", "cpsat"])
 def test_proven_or_refuted(
     seed: int, backend: str, random_problem: MakeProblem, optimum: Optimum
@@ -221,7 +221,7 @@ def test_deterministic_twice(hard: Problem) -> None:
     assert solve(hard, limits)[0] == solve(hard, limits)[0]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(40))
 def test_explanations_hold(seed: int, random_problem: MakeProblem, optimum: Optimum) -> None:
     """Where nothing fits, a demand above a capacity is named, with at most five owners."""
     problem = random_problem(seed, chain=True)
