@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ipuopt.result import Result
 
 
 def _ignore_value(stage: str, value: int) -> None:
@@ -12,6 +16,10 @@ def _ignore_value(stage: str, value: int) -> None:
 
 def _ignore_text(text: str) -> None:
     del text
+
+
+def _ignore_result(result: Result) -> None:
+    del result
 
 
 def _never() -> bool:
@@ -30,6 +38,9 @@ class Events:
         Called with the name of a stage that begins.
     on_message
         Called with one line for people: a fallback, a refused answer.
+    on_result
+        Called with a complete, checked program before the search is over: what to keep if the run
+        has to be cut off.
     should_stop
         Polled; true ends the run with the best plan so far.
     """
@@ -38,4 +49,5 @@ class Events:
     on_bound: Callable[[str, int], None] = _ignore_value
     on_stage: Callable[[str], None] = _ignore_text
     on_message: Callable[[str], None] = _ignore_text
+    on_result: Callable[[Result], None] = _ignore_result
     should_stop: Callable[[], bool] = _never

@@ -75,13 +75,15 @@ class Interrupts:
         finally:
             os._exit(EXIT_INTERRUPTED)
 
-    def run(self, work: Callable[[], T], tick: Callable[[], None]) -> T:
+    def run(
+        self, work: Callable[[], T], tick: Callable[[], None], patience: Callable[[], None]
+    ) -> T:
         """Result of ``work``, done in another thread while this one calls ``tick``.
 
         Raises
         ------
         BaseException
-            What ``work`` raised.
+            What ``work`` raised; or what ``patience`` raised, while ``work`` goes on.
         """
         self._running = True
         before = threading.stack_size(_STACK_BYTES)
@@ -92,6 +94,7 @@ class Interrupts:
             threading.stack_size(before)
         while wait([future], timeout=TICK_S).not_done:
             tick()
+            patience()
         tick()
         executor.shutdown()
         return future.result()

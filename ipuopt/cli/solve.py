@@ -13,6 +13,7 @@ import click
 
 from ipuopt.cli.interrupts import EXIT_INTERRUPTED, Interrupts
 from ipuopt.cli.logs import logging_options
+from ipuopt.cli.overdue import Overdue, OverdueError, end_process
 from ipuopt.cli.progress import Mode, Progress
 from ipuopt.cli.streams import fail, tell
 from ipuopt.errors import CheckError, Error, InputError
@@ -101,12 +102,22 @@ def solve(
         check_output(folder, force=force)
         plan = None if plan_file is None else _read_plan(plan_file, graph)
         options = options_of(settings)
-        events = shown.events(interrupts.requested)
+        overdue = Overdue(started, options.time_limit_s)
+        events = replace(shown.events(interrupts.requested), on_result=overdue.keep)
+        late = False
         try:
             result = interrupts.run(
                 lambda: _pipeline(graph, options, plan, events, started),
-                tick=_announcing(shown, interrupts),
+                tick=_announcing(shown, interrupts, overdue),
+                patience=overdue.check,
             )
+        except OverdueError as error:
+            shown.close()
+            late = True
+            if overdue.result is None:
+                code = EXIT_INTERRUPTED if interrupts.requested() else error.exit_code
+                end_process(fail(f"{graph.name}: {error}", code))
+            result = overdue.result
         except CheckError as error:
             shown.close()
             return fail(f"{error}{_save_rejected(folder, graph, error)}", error.exit_code)
@@ -115,10 +126,13 @@ def solve(
             return fail(str(error), EXIT_INTERRUPTED if interrupts.requested() else error.exit_code)
         finally:
             shown.close()
-        return _finish(folder, result, settings, interrupts, started, as_json, force)
+        code = _finish(folder, result, settings, interrupts, started, as_json, force)
+        if late:
+            end_process(code)
+        return code
 
 
-def _announcing(shown: Progress, interrupts: Interrupts) -> Callable[[], None]:
+def _announcing(shown: Progress, interrupts: Interrupts, overdue: Overdue) -> Callable[[], None]:
     """Tick that says once that an interrupt was understood."""
     said = False
 
@@ -127,6 +141,7 @@ def _announcing(shown: Progress, interrupts: Interrupts) -> Callable[[], None]:
         if interrupts.requested() and not said:
             said = True
             shown.message("interrupted; ending with the best plan so far (again: end at once)")
+            overdue.interrupted()
         shown.tick()
 
     return tick

@@ -41,6 +41,7 @@ class _Search:
     options: SolveOptions
     limits: Limits
     events: Events
+    started_s: float
 
 
 def solve(
@@ -73,36 +74,46 @@ def solve(
     CheckError
         When a checker refuses what a stage made, or a bound contradicts a checked program.
     """
-    started_s = time.monotonic()
     events = events or Events()
     watch = Watch(events.should_stop, options.memory_limit_bytes)
-    search = _Search(workload, options, _limits(options, events, watch), events)
+    limits = _limits(options, events, watch)
+    search = _Search(workload, options, limits, events, time.monotonic())
     report = None
     if plan is None:
         heuristic, main, report = _search(search)
     else:
         _refuse_plan(workload, plan)
-        heuristic, main = build_heuristic(plan, search.limits), _build(search, plan)
+        heuristic, main = build_heuristic(plan, limits), build(plan, limits, events)
     complete = [program for program in (main, heuristic) if program is not None]
     if not complete:
         raise LimitError(f"{workload.name}: no program was complete when the search ended")
     best = min(complete, key=lambda program: program.cycles)
     if best is not main:
         events.on_message("the program built from heuristics alone is the shortest; it is kept")
-    bound = None if report is None else report.bound
-    _refuse_contradiction(bound, best)
+    _refuse_contradiction(None if report is None else report.bound, best)
+    limit = watch.reason or _limit(limits, best.reports, report)
+    return _result(search, best, heuristic, report, limit)
+
+
+def _result(
+    search: _Search,
+    best: Complete,
+    heuristic: Complete | None,
+    report: SolveReport | None,
+    limit: Limit | None,
+) -> Result:
     return Result(
-        workload=workload,
-        options=options,
-        wall_time_s=time.monotonic() - started_s,
+        workload=search.workload,
+        options=search.options,
+        wall_time_s=time.monotonic() - search.started_s,
         built=best.built,
         reports=(() if report is None else (report,)) + best.reports,
         total=Total(
             heuristic=None if heuristic is None else heuristic.cycles,
             objective=best.cycles,
-            bound=bound,
+            bound=None if report is None else report.bound,
         ),
-        limit=watch.reason or _time_limit(search.limits, best.reports, report),
+        limit=limit,
     )
 
 
@@ -134,15 +145,17 @@ def _search(search: _Search) -> tuple[Complete | None, Complete | None, SolveRep
     if beam is not None:
         events.on_stage("heuristic program")
         heuristic = build_heuristic(_plan(search, space, beam), limits)
+        _publish(search, heuristic, None)
     events.on_stage("mapping")
     solution, report = _solve_mapping(search, space)
     if solution is None and heuristic is None:
         if report.bound is None and report.objective is None and limits.expired():
             raise LimitError(f"{search.workload.name}: the limit came before the first mapping")
         raise InfeasibleError(mapping.explain(space.problem))
+    _publish(search, heuristic, report)
     main = None
     if solution is not None and search.options.solver is not Solver.HEURISTIC:
-        main = _build(search, _plan(search, space, solution))
+        main = build(_plan(search, space, solution), limits, events)
         for _ in range(RETRIES):
             if main is not None or solution is None or limits.expired():
                 break
@@ -150,13 +163,20 @@ def _search(search: _Search) -> tuple[Complete | None, Complete | None, SolveRep
             space = space.forbid(solution)
             solution, _ = _solve_mapping(search, space)
             if solution is not None:
-                main = _build(search, _plan(search, space, solution))
+                main = build(_plan(search, space, solution), limits, events)
     report = replace(
         report,
         build_time_s=report.build_time_s + build_time_s,
         wall_time_s=report.wall_time_s + build_time_s,
     )
     return heuristic, main, report
+
+
+def _publish(search: _Search, heuristic: Complete | None, report: SolveReport | None) -> None:
+    """Hand out a complete program before the search is over, in case it has to be cut off."""
+    if heuristic is not None:
+        limit = Limit.TIME  # a program that is used before the end was cut off by its limit
+        search.events.on_result(_result(search, heuristic, heuristic, report, limit))
 
 
 def _solve_mapping(search: _Search, space: Space) -> tuple[mapping.Solution | None, SolveReport]:
@@ -169,10 +189,6 @@ def _plan(search: _Search, space: Space, solution: mapping.Solution) -> Plan:
     plan = space.plan(solution)
     _refuse_plan(search.workload, plan)
     return plan
-
-
-def _build(search: _Search, plan: Plan) -> Complete | None:
-    return build(plan, search.limits, search.events)
 
 
 def _refuse_plan(workload: Workload, plan: Plan) -> None:
@@ -188,7 +204,7 @@ def _refuse_contradiction(bound: int | None, best: Complete) -> None:
         raise CheckError("total", (("bound", message),), {"plan": best.built.plan.to_json()})
 
 
-def _time_limit(
+def _limit(
     limits: Limits, reports: tuple[SolveReport, ...], report: SolveReport | None
 ) -> Limit | None:
     stopped = {r.limit for r in (*reports, *((report,) if report else ())) if r.limit is not None}

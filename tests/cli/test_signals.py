@@ -200,3 +200,25 @@ def test_json_and_ascii(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (report["exit_code"], report["output"]) == (130, "runs/tiny")
     assert report["total"]["objective"] == 800
     assert stderr == "stage ends\n"
+
+
+def test_deaf_stage_is_cut_off_with_the_program_it_published(start: Start, tmp_path: Path) -> None:
+    """The limit holds although a stage never looks at it; the complete program is written."""
+    process = start("published", "--time-limit", "3")
+    before = time.monotonic()
+    stdout, stderr = process.communicate(timeout=30)
+    assert time.monotonic() - before < 3 * 1.1 + 2 + 2  # two more to start the interpreter
+    assert process.returncode == 4, stderr
+    assert "The run stopped early: time." in stdout
+    assert read_run(tmp_path / "runs" / "tiny")[2]["limit"] == "time"
+    child = int(stderr.split("child ")[1].split()[0])
+    assert not psutil.pid_exists(child) or psutil.Process(child).status() == "zombie"
+
+
+def test_deaf_stage_without_a_program_is_exit_5(start: Start, tmp_path: Path) -> None:
+    """Nothing was complete: one line, no run directory."""
+    process = start("deaf", "--time-limit", "2", "--progress", "none")
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 5
+    assert stderr.splitlines()[-1].startswith("error: tiny: the limit was reached before any")
+    assert not (tmp_path / "runs").exists()

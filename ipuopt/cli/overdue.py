@@ -1,0 +1,64 @@
+"""What holds a limit when a stage does not look at it: compiling a kernel, one long call."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, NoReturn
+
+import psutil
+
+from ipuopt.cli.streams import flush
+from ipuopt.errors import LimitError
+
+if TYPE_CHECKING:
+    from ipuopt.result import Result
+
+GRACE_SHARE, GRACE_S = 0.1, 1.0
+"""A run may be late by this share of its limit and these seconds; writing takes about one more."""
+
+INTERRUPT_GRACE_S = 10.0
+"""Seconds that a run has to end with its best plan after the first interrupt."""
+
+
+class OverdueError(LimitError):
+    """The run did not end in time by itself."""
+
+
+class Overdue:
+    """Remembers the last complete program, and when to stop waiting for a better one.
+
+    Parameters
+    ----------
+    started
+        :func:`time.monotonic` at the start of the command.
+    time_limit_s
+        Limit of the whole command; None for no limit.
+    """
+
+    def __init__(self, started: float, time_limit_s: float | None) -> None:
+        self.result: Result | None = None
+        self._latest = float("inf")
+        if time_limit_s is not None:
+            self._latest = started + (1 + GRACE_SHARE) * time_limit_s + GRACE_S
+
+    def keep(self, result: Result) -> None:
+        """Remember a complete program."""
+        self.result = result
+
+    def interrupted(self) -> None:
+        """Start the shorter wait after an interrupt."""
+        self._latest = min(self._latest, time.monotonic() + INTERRUPT_GRACE_S)
+
+    def check(self) -> None:
+        """Raise :class:`OverdueError` once the wait is over."""
+        if time.monotonic() > self._latest:
+            raise OverdueError("the limit was reached before any program was complete")
+
+
+def end_process(code: int) -> NoReturn:
+    """End at once: the working thread is inside a call that nothing can stop."""
+    flush()
+    for child in psutil.Process().children(recursive=True):
+        child.kill()
+    os._exit(code)
