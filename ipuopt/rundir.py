@@ -18,7 +18,8 @@ import orjson
 
 from ipuopt.errors import InputError
 from ipuopt.options import Setting
-from ipuopt.plan import PLAN_SCHEMA, Plan
+from ipuopt.plan import PLAN_SCHEMA
+from ipuopt.plan_file import read_plan_json
 from ipuopt.result import Built, Result
 from ipuopt.strict_json import dumps, load_object
 from ipuopt.tables import load_built, save_built
@@ -154,23 +155,6 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-def read_plan_json(path: Path) -> Plan:
-    """The plan in a ``plan.json``.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or holds no plan.
-    """
-    data = load_object(path, "a plan")
-    try:
-        return Plan.from_json(data)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        missing = isinstance(error, KeyError)
-        found = f"no key {error}" if missing else " ".join(str(error).split())
-        raise InputError(f"{path}: found {found}, expected a plan") from None
 
 
 def _check_total(path: Path, report: Mapping[str, Any]) -> None:

@@ -218,7 +218,7 @@ def _read_plan(path: Path, workload: Workload) -> Plan:
     from ipuopt.models.mapping.peer import adopt, read_plan
 
     if path.suffix == ".json":
-        from ipuopt.rundir import read_plan_json
+        from ipuopt.plan_file import read_plan_json
 
         plan = read_plan_json(path)
     else:

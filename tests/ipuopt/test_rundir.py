@@ -16,7 +16,7 @@ from ipuopt import rundir
 from ipuopt.errors import InputError
 from ipuopt.options import resolve
 from ipuopt.result import Result
-from ipuopt.rundir import check_output, input_hash, read_plan_json, read_run, write_run
+from ipuopt.rundir import check_output, input_hash, read_run, write_run
 from ipuopt.tables import save_arrays
 
 FILES = ["plan.json", "program.npz", "report.json", "workload.json"]
@@ -259,8 +259,3 @@ def test_no_run(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(InputError, match="found a file, expected a run directory"):
         read_run(tmp_path / "file")
-
-
-def test_plan_alone(tiny_result: Result, tmp_path: Path) -> None:
-    _write(tmp_path / "tiny", tiny_result)
-    assert read_plan_json(tmp_path / "tiny" / "plan.json") == tiny_result.plan
