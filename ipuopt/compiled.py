@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numba
 
 F = TypeVar("F", bound=Callable[..., object])
+
+
+def _cache_folder() -> str:
+    """Where machine code is kept, unless ``NUMBA_CACHE_DIR`` says otherwise.
+
+    Outside the package, where numba would put it: pip does not remove files that it did not
+    install, and an ``ipuopt`` folder left in site-packages hides a later editable installation.
+    Empty, which is numba's own choice, where the home folder is not known.
+    """
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(base, "ipuopt") if os.path.isabs(base) else ""
 
 
 def kernel(function: F) -> F:
@@ -16,4 +28,11 @@ def kernel(function: F) -> F:
     A kernel releases the interpreter lock: other threads show progress and hear signals while it
     runs. So its arrays must not be changed by another thread meanwhile.
     """
-    return cast(F, numba.njit(cache=True, nogil=True)(function))
+    config: Any = numba.config
+    chosen = config.CACHE_DIR
+    # numba looks here when it decorates; other users of numba in this process keep their folder.
+    config.CACHE_DIR = chosen or _cache_folder()
+    try:
+        return cast(F, numba.njit(cache=True, nogil=True)(function))
+    finally:
+        config.CACHE_DIR = chosen
