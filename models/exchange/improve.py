@@ -54,7 +54,8 @@ def portfolio(search: Search, target: int, budget: Budget) -> None:
         for phase in (search.forward, search.backward):
             if search.horizon <= target or search.stop() or not budget.take(phase):
                 return
-            _try(search, phase, matching)
+            # Dependencies (E5) point the other way in the mirrored phase.
+            _try(search, phase, orders.topological(phase, np.argsort(matching)))
     for load, words in PORTFOLIO:
         for phase in (search.forward, search.backward):
             if search.horizon <= target or search.stop() or not budget.take(phase):
