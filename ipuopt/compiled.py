@@ -11,13 +11,16 @@ import numba
 F = TypeVar("F", bound=Callable[..., object])
 
 
-def _cache_folder() -> str:
-    """Where machine code is kept, unless ``NUMBA_CACHE_DIR`` says otherwise.
+def cache_folder() -> str:
+    """Folder in which machine code is kept, unless ``NUMBA_CACHE_DIR`` says otherwise.
 
     Outside the package, where numba would put it: pip does not remove files that it did not
     install, and an ``ipuopt`` folder left in site-packages hides a later editable installation.
     Empty, which is numba's own choice, where the home folder is not known.
     """
+    chosen: str = getattr(numba.config, "CACHE_DIR", "")
+    if chosen:
+        return chosen
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return os.path.join(base, "ipuopt") if os.path.isabs(base) else ""
 
@@ -31,7 +34,7 @@ def kernel(function: F) -> F:
     config: Any = numba.config
     chosen = config.CACHE_DIR
     # numba looks here when it decorates; other users of numba in this process keep their folder.
-    config.CACHE_DIR = chosen or _cache_folder()
+    config.CACHE_DIR = cache_folder()
     try:
         return cast(F, numba.njit(cache=True, nogil=True)(function))
     finally:

@@ -150,8 +150,9 @@ def _announcing(shown: Progress, interrupts: Interrupts, overdue: Overdue) -> Ca
 def _pipeline(
     workload: Workload, options: SolveOptions, plan: Plan | None, events: Events, started: float
 ) -> Result:
-    from ipuopt import pipeline
+    from ipuopt import pipeline, warm
 
+    warm.start_if_cold()
     if options.time_limit_s is not None and not options.deterministic:
         # The limit holds for the whole command. In the repeatable mode efforts may follow from
         # the limit, so it must not depend on how long the imports took.

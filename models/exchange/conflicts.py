@@ -62,6 +62,8 @@ def precedence(problem: Problem) -> Precedence:
     touched = np.zeros(problem.tiles, np.bool_)
     touched[tile[order][1:][starts[1:] < stops[:-1]]] = True
     keep = np.flatnonzero(touched[tile])
+    if not len(keep):
+        return Precedence(keep, keep)
     keep = keep[np.lexsort((transfer[keep], tile[keep]))]
     pairs = _chain_pairs(tile[keep], low[keep], high[keep], writes[keep], transfer[keep])
     unique = np.unique(pairs, axis=1) if pairs.shape[1] else pairs

@@ -31,4 +31,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if figures:
         terminalreporter.section("figures")
     for nodeid, name, value in figures:
-        terminalreporter.write_line(f"{nodeid.partition('::')[2]}: {name} = {value:.4g}")
+        text = f"{value:.4g}" if isinstance(value, float) else str(value)
+        terminalreporter.write_line(f"{nodeid.partition('::')[2]}: {name} = {text}")

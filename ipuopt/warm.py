@@ -1,0 +1,76 @@
+"""Compile the kernels of the later stages beside the first one: ``python -m ipuopt.warm``.
+
+The first run on a machine spends most of its time in the compiler, on one core. This module, run as
+a child process, schedules and places a phase of a few transfers, so that the machine code is in the
+cache when the run gets there. What it computes is thrown away; a run without it gives the same
+result, later.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from ipuopt.compiled import cache_folder
+
+KERNEL = "insertion.insert_all"
+"""The kernel that is compiled last of those that take long: its code means that all are there."""
+
+
+def start_if_cold() -> subprocess.Popen[bytes] | None:
+    """Start the child when the cache holds no code yet; None when it does, or where it is unknown.
+
+    Code of an older version counts as there: then kernels are compiled where they are needed.
+    """
+    folder = cache_folder()
+    if not folder or any(Path(folder).rglob(f"{KERNEL}*.nbi")):
+        return None
+    quiet = subprocess.DEVNULL
+    command = [sys.executable, "-P", "-m", "ipuopt.warm"]
+    try:
+        return subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet)
+    except OSError:  # no room for another process: the run goes on alone
+        return None
+
+
+def main() -> None:
+    """Run every kernel of scheduling and placement on a small problem."""
+    import numpy as np
+
+    from ipuopt.limits import Limits
+    from ipuopt.models import exchange, placement
+    from ipuopt.models.placement.tiles import TILE_REGIONS
+
+    limits = Limits(deadline=time.monotonic() + 60, deterministic=True)
+    ring, base = np.arange(8), TILE_REGIONS.high_start
+    phase = exchange.Problem(
+        name="ring of 8 tiles, all within one element",
+        tiles=8,
+        source=np.tile(ring, 2),
+        source_address=np.repeat([base, base + 2048], 8),
+        words=np.repeat([40, 70], 8),
+        destination_start=np.arange(17),
+        destination_tile=np.concatenate(((ring + 1) % 8, (ring + 3) % 8)),
+        destination_address=np.repeat([base + 4096, base + 8192], 8),
+    )
+    exchange.solve(phase, limits)
+    ones = np.ones(3, dtype=np.int64)
+    buffers = placement.Problem(
+        name="three buffers",
+        regions=TILE_REGIONS,
+        size_bytes=1024 * ones,
+        alignment=8 * ones,
+        interleaved=np.array([1, 0, 0]),
+        live_start=0 * ones,
+        live_stop=2 * ones,
+        distinct=np.array([[1, 2]]),
+        conflict=np.array([[0, 1]]),
+        conflict_words=np.array([8]),
+    )
+    placement.solve(buffers, limits)
+
+
+if __name__ == "__main__":
+    main()
