@@ -17,6 +17,7 @@ from ipuopt.models.exchange.instance import BoolArray, Instance, instance
 from ipuopt.models.exchange.orders import topological
 from ipuopt.models.exchange.problem import IntArray, Problem, Solution
 from ipuopt.models.exchange.search import Search
+from ipuopt.models.exchange.timing import horizon_of
 from ipuopt.report import Limit, RunInfo, SolveReport, SolveStatus, TracePoint, status_of
 
 STAGE = "exchange"
@@ -143,6 +144,7 @@ class _Run:
         self.refused |= answer.result.reason is Limit.SOLVER
         if answer.start is not None:
             self._offer(answer.start, phase, transfers)
+            self._keep(answer.start, phase, transfers)
         if answer.bound is not None and answer.bound > self.bound:
             self.bound, self.source = answer.bound, "cp-sat"
             self.limits.on_bound(STAGE, self.bound)
@@ -155,6 +157,21 @@ class _Run:
         start = self.search.start.copy()
         start[transfers] = part.start
         self.search.offer(start)
+
+    def _keep(self, found: IntArray, phase: Instance, transfers: IntArray) -> None:
+        """Take over ``found`` as it is if that ends earlier and is valid.
+
+        Insertion is stricter than the rules where pointers may be dropped (E4), and where sends or
+        receives of one tile differ in what they add to their interval (E6).
+        """
+        if (
+            horizon_of(found, phase.tail)
+            < self.search.horizons[self.search.component[transfers[0]]]
+        ):
+            start = self.search.start.copy()
+            start[transfers] = found
+            if not check(self.problem, Solution(start)):
+                self.search.offer(start)
 
     def _report(self) -> tuple[Solution, SolveReport]:
         solution = Solution(self.search.start)

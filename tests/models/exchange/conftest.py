@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from ipuopt.models.exchange import Problem
+from ipuopt.models.exchange import Problem, Solution, check, horizon
 
 Transfer = tuple[int, int, int, Sequence[tuple[int, int]]]
 """Source tile, source address, words, receivers as (tile, address)."""
 MakePhase = Callable[..., Problem]
 Phases = Callable[..., st.SearchStrategy[Problem]]
+Optimum = Callable[[Problem, Solution], int]
 
 FIRST_BYTE = 0x64000
 
@@ -59,6 +61,109 @@ def random_phases(
         targets = draw(st.lists(other, min_size=1, max_size=receivers, unique=True))
         transfers.append((source, draw(address), draw(size), [(t, draw(address)) for t in targets]))
     return phase_of(transfers)
+
+
+def transfers_of(problem: Problem) -> list[Transfer]:
+    bounds = problem.destination_start.tolist()
+    tile, address = problem.destination_tile.tolist(), problem.destination_address.tolist()
+    pairs = [
+        list(zip(tile[first:stop], address[first:stop], strict=True))
+        for first, stop in itertools.pairwise(bounds)
+    ]
+    columns = (problem.source, problem.source_address, problem.words)
+    return list(zip(*(column.tolist() for column in columns), pairs, strict=True))
+
+
+def least_horizon(problem: Problem, known: Solution) -> int:
+    """Exhaustive search below a known valid schedule; only the checker judges.
+
+    Rules between two transfers depend on the difference of their starts, so each pair is judged
+    alone, but for pointer events, which a third transfer may save; whole schedules are judged
+    again.
+    """
+    transfers = transfers_of(problem)
+    count = len(transfers)
+    alone = [phase_of([transfer], problem.tiles) for transfer in transfers]
+    zero = Solution(np.zeros(1, np.int64))
+    tail = [horizon(single, zero) for single in alone]
+    far = next(e for e in range(200) if not any(check(s, Solution(np.array([e]))) for s in alone))
+    head = [
+        next(e for e in range(far + 1) if not check(single, Solution(np.array([e]))))
+        for single in alone
+    ]
+    assert not check(problem, known)
+    best = horizon(problem, known)
+
+    def allowed(one: int, other: int) -> list[int]:
+        """By start of ``one``, the starts of ``other`` as bits; one start below the best, both."""
+        pair = phase_of([transfers[one], transfers[other]], problem.tiles)
+        lowest, highest = head[other] - best + tail[one], best - tail[other] - head[one]
+        differences = 0
+        for difference in range(lowest, highest + 1):
+            start = np.array([0, difference]) + far + max(0, -difference)
+            told = check(pair, Solution(start))
+            if all(label == "E4" and "pointer event" in text for label, text in told):
+                differences |= 1 << (difference - lowest)
+        shifts = [start + lowest for start in range(best)]
+        return [differences << s if s > 0 else differences >> -s for s in shifts]
+
+    fits = {(i, j): allowed(i, j) for i, j in itertools.combinations(range(count), 2)}
+    start = [0] * count
+
+    def search(place: int, open_starts: list[int]) -> None:
+        nonlocal best
+        if place == count:
+            found = Solution(np.array(start, np.int64))
+            if not check(problem, found):
+                best = min(best, horizon(problem, found))
+            return
+        for event in range(head[place], best - tail[place]):
+            if event + tail[place] >= best:
+                break
+            if not open_starts[place] >> event & 1:
+                continue
+            start[place] = event
+            narrowed = open_starts.copy()
+            for other in range(place + 1, count):
+                narrowed[other] &= fits[place, other][event]
+                last = best - tail[other]  # starts below it would improve
+                if last <= 0 or not narrowed[other] & ((1 << last) - 1):
+                    break
+            else:
+                search(place + 1, narrowed)
+
+    search(0, [((1 << best) - 1) >> least << least for least in head])
+    return best
+
+
+def few_transfers(seed: int) -> Problem:
+    """Two to four transfers of few tiles that share elements, and often spans."""
+    draw = np.random.default_rng(seed)
+    tiles = draw.choice(64, int(draw.integers(2, 5)), replace=False).tolist()
+
+    def address() -> int:
+        return int(FIRST_BYTE + 0x4000 * draw.integers(0, 3) + 4 * draw.choice([0, 6, 12, 4000]))
+
+    transfers: list[Transfer] = []
+    for _ in range(int(draw.integers(2, 5))):
+        source = int(draw.choice(tiles))
+        others = [tile for tile in tiles if tile != source]
+        targets = draw.choice(others, int(draw.integers(1, min(3, len(others)) + 1)), False)
+        words = int(draw.choice([1, 2, 6, 6, 12, 20, 52]))
+        transfers.append((source, address(), words, [(int(t), address()) for t in targets]))
+    return phase_of(transfers)
+
+
+@pytest.fixture(scope="session")
+def tiny_phase() -> Callable[[int], Problem]:
+    """``tiny_phase(seed)``: small enough for ``least_of``."""
+    return few_transfers
+
+
+@pytest.fixture(scope="session")
+def least_of() -> Optimum:
+    """``least_of(problem, valid)``: the least horizon, by exhaustive search below ``valid``."""
+    return least_horizon
 
 
 @pytest.fixture(scope="session")
