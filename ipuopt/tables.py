@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from ipuopt.errors import InputError
 from ipuopt.plan import Plan
-from ipuopt.program import Program, StepKind, from_arrays, load_arrays, to_arrays
+from ipuopt.program import Program, StepKind
+from ipuopt.program_arrays import from_arrays, load_arrays, to_arrays
 from ipuopt.result import Built
 
 _RESULT_COLUMNS = ("address", "boundary", "start", "horizon")

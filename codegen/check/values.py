@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ipuopt.codegen.check.reading import KINDS, Reading, Violations, first_of
-from ipuopt.layout import IntArray, MemoryClass, rectangles
+from ipuopt.layout import IntArray, MemoryClass
 from ipuopt.program import Kernel, Role
+from ipuopt.rectangles import rectangles
 
 _BOUNDS = ("row_start", "row_end", "row_stop", "column_start", "column_end", "column_stop")
 

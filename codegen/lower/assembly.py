@@ -11,7 +11,7 @@ from ipuopt.codegen.lower.lifetimes import lifetimes
 from ipuopt.codegen.lower.moves import Moves, bounds_of, concatenate
 from ipuopt.codegen.lower.pieces import cut, receivers
 from ipuopt.codegen.lower.shapes import KINDS, shapes
-from ipuopt.layout import IntArray, MemoryClass, Order, Rectangles
+from ipuopt.layout import IntArray, MemoryClass, Order
 from ipuopt.plan import Plan
 from ipuopt.program import (
     CopyTable,
@@ -24,10 +24,11 @@ from ipuopt.program import (
     StepKind,
     TransferTable,
 )
+from ipuopt.rectangles import Rectangles
 from ipuopt.target.constants import MAX_WORDS, WORD_BYTES
 
 BOX = ("row_start", "row_end", "row_stop", "column_start", "column_end", "column_stop")
-"""Columns that a shard shares with :class:`ipuopt.layout.Rectangles`."""
+"""Columns that a shard shares with :class:`ipuopt.rectangles.Rectangles`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-from ipuopt.layout import IntArray, Rectangles
+from ipuopt.layout import IntArray
+from ipuopt.rectangles import Rectangles
 
 Box = tuple[IntArray, IntArray, IntArray, IntArray]
 """Row start, row stop, column start, column stop of many rectangles."""

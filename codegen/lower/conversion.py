@@ -13,9 +13,10 @@ from ipuopt.codegen.lower.exchange import fetch, panel_width, panels_along_rows
 from ipuopt.codegen.lower.moves import Moves
 from ipuopt.codegen.lower.shapes import traversal
 from ipuopt.codegen.lower.values import ALIGNMENT, Shards
-from ipuopt.layout import ROW_MAJOR, IntArray, LayoutError, MemoryClass, OrderKind, Rectangles
+from ipuopt.layout import ROW_MAJOR, IntArray, LayoutError, MemoryClass, OrderKind
 from ipuopt.plan import ConversionMethod, ConversionStep, PlannedValue
 from ipuopt.program import Kernel, Role
+from ipuopt.rectangles import Rectangles
 from ipuopt.target.constants import WORD_BYTES
 from ipuopt.target.kernels import clear_cycles, pack_cycles, unpack_cycles
 

@@ -8,7 +8,8 @@ from ipuopt.codegen.lower.boxes import Box, distinct, logical, meeting, ranges, 
 from ipuopt.codegen.lower.moves import Moves, bounds_of, single
 from ipuopt.codegen.lower.shapes import traversal
 from ipuopt.codegen.lower.values import Shards
-from ipuopt.layout import IntArray, Order, Rectangles
+from ipuopt.layout import IntArray, Order
+from ipuopt.rectangles import Rectangles
 from ipuopt.target.constants import WORD_BYTES
 
 

@@ -8,18 +8,10 @@ import numpy as np
 
 from ipuopt.codegen.lower.boxes import distinct
 from ipuopt.codegen.lower.values import Shards
-from ipuopt.layout import (
-    COLUMNS,
-    ROWS,
-    AxisTiling,
-    Cut,
-    IntArray,
-    LayoutError,
-    Rectangles,
-    cut_axis,
-)
+from ipuopt.layout import COLUMNS, ROWS, AxisTiling, Cut, IntArray, LayoutError, cut_axis
 from ipuopt.orders import PANEL_COLUMNS
 from ipuopt.plan import MatMulStep, PlannedValue
+from ipuopt.rectangles import Rectangles
 
 
 @dataclass(frozen=True, slots=True)

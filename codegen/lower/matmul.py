@@ -17,15 +17,11 @@ from ipuopt.codegen.lower.values import (
     physical_left,
     physical_right,
 )
-from ipuopt.layout import (
-    IntArray,
-    LayoutError,
-    MemoryClass,
-    Rectangles,
-)
+from ipuopt.layout import IntArray, LayoutError, MemoryClass
 from ipuopt.orders import element_index
 from ipuopt.plan import MatMulStep, Orientation
 from ipuopt.program import Kernel, Role
+from ipuopt.rectangles import Rectangles
 from ipuopt.target.kernels import matmul_cycles
 
 

@@ -11,9 +11,10 @@ from ipuopt.codegen.lower.assembly import Assembler
 from ipuopt.codegen.lower.boxes import choose, distinct, physical, select, take
 from ipuopt.codegen.lower.moves import Moves, bounds_of
 from ipuopt.codegen.lower.values import MATMUL_ALIGNMENT, Shards, physical_right
-from ipuopt.layout import LayoutError, MemoryClass, Rectangles
+from ipuopt.layout import LayoutError, MemoryClass
 from ipuopt.plan import MatMulStep
 from ipuopt.program import Role
+from ipuopt.rectangles import Rectangles
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -12,9 +12,10 @@ from ipuopt.codegen.lower.boxes import meeting, physical, select
 from ipuopt.codegen.lower.copies import Pricing
 from ipuopt.codegen.lower.moves import concatenate, single
 from ipuopt.codegen.lower.values import MATMUL_ALIGNMENT, Shards
-from ipuopt.layout import IntArray, MemoryClass, Rectangles
+from ipuopt.layout import IntArray, MemoryClass
 from ipuopt.plan import Epochs, MatMulStep
 from ipuopt.program import Kernel, Role
+from ipuopt.rectangles import Rectangles
 from ipuopt.target.kernels import sum_cycles
 
 

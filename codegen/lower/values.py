@@ -8,9 +8,10 @@ import numpy as np
 
 from ipuopt.codegen.lower.assembly import Assembler
 from ipuopt.codegen.lower.boxes import take
-from ipuopt.layout import IntArray, LayoutError, Rectangles, rectangles
+from ipuopt.layout import IntArray, LayoutError
 from ipuopt.plan import MatMulStep, Orientation, Plan
 from ipuopt.program import Role
+from ipuopt.rectangles import Rectangles, rectangles
 
 MATMUL_ALIGNMENT = 32
 """Operands, partial sums and results of the matrix kernel (lowering.md 5.2)."""

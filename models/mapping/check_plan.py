@@ -14,16 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ipuopt.layout import (
-    COLUMNS,
-    ROWS,
-    Layout,
-    LayoutError,
-    OrderKind,
-    cut_axis,
-    rectangles,
-    whole_axis,
-)
+from ipuopt.layout import COLUMNS, ROWS, Layout, LayoutError, OrderKind, cut_axis, whole_axis
 from ipuopt.plan import (
     ConversionMethod,
     ConversionStep,
@@ -35,6 +26,7 @@ from ipuopt.plan import (
     PlanStep,
     PointwiseStep,
 )
+from ipuopt.rectangles import rectangles
 from ipuopt.workload.model import Operation, TensorKind, Workload
 
 Violation = tuple[str, str]

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ipuopt.layout import LINEAR, IntArray, Layout, rectangles
+from ipuopt.layout import LINEAR, IntArray, Layout
+from ipuopt.rectangles import rectangles
 
 Int32Array = npt.NDArray[np.int32]
 

@@ -21,7 +21,6 @@ from ipuopt.layout import (
     Order,
     OrderKind,
     cut_axis,
-    max_shard_elements,
 )
 from ipuopt.models.mapping.endpoint import latency
 from ipuopt.models.mapping.footprint import Footprints, footprints
@@ -35,6 +34,7 @@ from ipuopt.models.mapping.pairs import (
 )
 from ipuopt.models.mapping.problem import FORBIDDEN
 from ipuopt.plan import ConversionMethod
+from ipuopt.rectangles import max_shard_elements
 from ipuopt.target.constants import SYNC_CYCLES, WORD_BYTES
 from ipuopt.target.kernels import clear_cycles, pack_cycles, unpack_cycles
 

@@ -52,6 +52,12 @@ class Space:
         """The plan of a solution; its cost is the problem's cost of the solution."""
         return decode(self.workload, self.graph, self.parts, solution)
 
+    def leave(self, size_bytes: int) -> Space:
+        """The space with so many bytes less on every tile, which are left to placement."""
+        capacity = self.problem.capacity
+        less = replace(capacity, total=max(0, capacity.total - size_bytes))
+        return replace(self, problem=replace(self.problem, capacity=less))
+
     def forbid(self, solution: Solution) -> Space:
         """The space without one label: the one of ``solution`` that needs most memory.
 

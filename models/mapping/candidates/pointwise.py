@@ -7,22 +7,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ipuopt.layout import (
-    LEFT,
-    LINEAR,
-    ROW_MAJOR,
-    AxisTiling,
-    IntArray,
-    Layout,
-    MemoryClass,
-    rectangles,
-)
+from ipuopt.layout import LEFT, LINEAR, ROW_MAJOR, AxisTiling, IntArray, Layout, MemoryClass
 from ipuopt.models.mapping.candidates.labels import Buffers, Choice, Labels
 from ipuopt.models.mapping.candidates.request import Kind, Request
 from ipuopt.models.mapping.candidates.retain import capped
 from ipuopt.models.mapping.memory import fitting
 from ipuopt.models.mapping.prices import is_movable
 from ipuopt.plan import PointwiseStep
+from ipuopt.rectangles import rectangles
 from ipuopt.target.kernels import add_cycles, cast_cycles, gelu_cycles
 from ipuopt.workload.model import Tensor
 

@@ -13,13 +13,13 @@ from ipuopt.layout import (
     MemoryClass,
     OrderKind,
     cut_axis,
-    max_shard_elements,
     round_up,
     whole_axis,
 )
 from ipuopt.models.mapping.peer.operands import replication_traffic, stationary_traffic
 from ipuopt.models.mapping.peer.traffic import exchange_cycles, row_bytes
 from ipuopt.plan import Epochs, MatMulStep, Orientation, Plan, PlannedValue
+from ipuopt.rectangles import max_shard_elements
 from ipuopt.target.kernels import ceil_div, matmul_cycles, paced_copy_cycles, sum_cycles
 
 _BLOCK_MAJOR = (OrderKind.BLOCK_MAJOR, OrderKind.TRANSPOSED_BLOCK_MAJOR)

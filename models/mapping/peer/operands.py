@@ -6,20 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from ipuopt.layout import (
-    COLUMNS,
-    ROWS,
-    IntArray,
-    Layout,
-    LayoutError,
-    cut_axis,
-    max_shard_elements,
-    tile_coordinate,
-    whole_axis,
-)
+from ipuopt.layout import COLUMNS, ROWS, IntArray, Layout, LayoutError, cut_axis, whole_axis
 from ipuopt.models.mapping.peer.parts import distinct_parts
 from ipuopt.models.mapping.peer.traffic import MAX_BYTES, Traffic, collect, nothing
 from ipuopt.plan import PlannedValue
+from ipuopt.rectangles import max_shard_elements, tile_coordinate
 
 
 def replication_traffic(value: PlannedValue, replicas: int, tiles: int) -> Traffic:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipuopt.layout import IntArray, Layout, rectangles
+from ipuopt.layout import IntArray, Layout
+from ipuopt.rectangles import rectangles
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ipuopt.layout import max_shard_elements
 from ipuopt.models.mapping.peer.matmul import price_matmul, shard_bytes
 from ipuopt.models.mapping.peer.memory import (
     INTERLEAVED_BYTES,
@@ -18,6 +17,7 @@ from ipuopt.models.mapping.peer.memory import (
 )
 from ipuopt.models.mapping.peer.rearrange import IMPOSSIBLE, Rule, price_rearrangement
 from ipuopt.plan import ConversionStep, MatMulStep, Plan, PlanStep, PointwiseStep
+from ipuopt.rectangles import max_shard_elements
 from ipuopt.target.kernels import add_cycles, cast_cycles, gelu_cycles
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ipuopt.errors import InputError
-from ipuopt.layout import Layout, LayoutError, rectangles
+from ipuopt.layout import Layout, LayoutError
 from ipuopt.models.mapping.peer.document import Entry, read_document
 from ipuopt.models.mapping.peer.price import price_plan
 from ipuopt.models.mapping.peer.read_layout import read_layout
@@ -28,6 +28,7 @@ from ipuopt.plan import (
     PlanStep,
     PointwiseStep,
 )
+from ipuopt.rectangles import rectangles
 from ipuopt.target.constants import TILES
 
 FORMAT = "ipuopt seed plan 1"

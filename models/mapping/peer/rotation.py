@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ipuopt.layout import IntArray, rectangles
+from ipuopt.layout import IntArray
 from ipuopt.plan import Origin, PlannedValue
+from ipuopt.rectangles import rectangles
 
 
 def rotate_parameters(values: tuple[PlannedValue, ...], tiles: int) -> tuple[PlannedValue, ...]:

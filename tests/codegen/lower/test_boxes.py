@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ipuopt.codegen.lower.boxes import Box, distinct, meeting
-from ipuopt.layout import Rectangles
+from ipuopt.rectangles import Rectangles
 
 Bounds = list[tuple[int, int, int, int]]
 rectangles = st.lists(

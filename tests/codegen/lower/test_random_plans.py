@@ -14,7 +14,8 @@ from ipuopt.codegen.check import check
 from ipuopt.codegen.lower import lower
 from ipuopt.layout import ROW_MAJOR, MemoryClass
 from ipuopt.plan import Epochs
-from ipuopt.program import Program, to_arrays
+from ipuopt.program import Program
+from ipuopt.program_arrays import to_arrays
 
 TILES = 48
 

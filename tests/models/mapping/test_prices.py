@@ -21,7 +21,6 @@ from ipuopt.layout import (
     MemoryClass,
     Order,
     OrderKind,
-    rectangles,
 )
 from ipuopt.models.mapping.candidates.matmul_layouts import (
     physical_left,
@@ -33,6 +32,7 @@ from ipuopt.models.mapping.footprint import footprints
 from ipuopt.models.mapping.prices import Matrix, conversions, method_of
 from ipuopt.models.mapping.problem import FORBIDDEN
 from ipuopt.plan import ConversionMethod
+from ipuopt.rectangles import rectangles
 from ipuopt.target.fabric import ROW, time_to_mux
 from ipuopt.target.kernels import clear_cycles, pack_cycles, unpack_cycles
 

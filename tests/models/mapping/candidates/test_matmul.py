@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ipuopt.layout import COLUMNS, ROWS, AxisTiling, MemoryClass, cut_axis, rectangles
+from ipuopt.layout import COLUMNS, ROWS, AxisTiling, MemoryClass, cut_axis
 from ipuopt.models.mapping.candidates.grids import enumerate_grids
 from ipuopt.models.mapping.candidates.matmul_layouts import (
     physical_left,
@@ -27,6 +27,7 @@ from ipuopt.models.mapping.candidates.variants import (
 )
 from ipuopt.models.mapping.candidates.variants import ROWS as GRID_ROWS
 from ipuopt.models.mapping.endpoint import latency
+from ipuopt.rectangles import rectangles
 from ipuopt.target.kernels import matmul_cycles, paced_copy_cycles, sum_cycles
 
 

@@ -21,12 +21,12 @@ from ipuopt.layout import (
     MemoryClass,
     Order,
     OrderKind,
-    rectangles,
 )
 from ipuopt.models.mapping.peer.flow import flow
 from ipuopt.models.mapping.peer.rearrange import IMPOSSIBLE, Rule, price_rearrangement
 from ipuopt.models.mapping.peer.runs import cut_views
 from ipuopt.orders import element_index
+from ipuopt.rectangles import rectangles
 
 S = MemoryClass.STANDARD
 SIZE = 2

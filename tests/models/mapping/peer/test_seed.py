@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from ipuopt.layout import MemoryClass, rectangles
+from ipuopt.layout import MemoryClass
 from ipuopt.models.mapping.peer import PeerReport, price_plan, read_plan
 from ipuopt.models.mapping.peer.memory import Demand, Peaks, allocations
 from ipuopt.plan import ConversionStep, MatMulStep, Origin, Plan, PointwiseStep
+from ipuopt.rectangles import rectangles
 
 
 @pytest.fixture(scope="module")
