@@ -43,23 +43,28 @@ def random_phases(
     receivers: int = 4,
     least: int = 1,
 ) -> Problem:
-    """At most ``most`` transfers among ``members`` tiles.
+    """``least`` to ``most`` transfers among 2 to ``members`` tiles.
 
-    Addresses come from a small pool: half of them share an element, spans overlap or touch.
+    Addresses come from a small pool: half of them share an element, spans overlap or touch. Only
+    the counts shrink: drawing every number by itself takes longer than the tests.
     """
-    chosen = draw(st.lists(st.integers(0, 63), min_size=2, max_size=members, unique=True))
-    address = st.builds(
-        lambda element, word: FIRST_BYTE + 0x4000 * element + 4 * word,
-        st.integers(0, 3),
-        st.sampled_from((0, 10, 20, words, 4000)),
-    )
-    size = st.one_of(st.integers(1, words), st.sampled_from((10, 52)))
+    count = draw(st.integers(least, most))
+    tiles = draw(st.integers(2, members))
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    chosen = random.choice(64, tiles, replace=False)
+
+    def address() -> int:
+        word = random.choice((0, 10, 20, words, 4000))
+        return int(FIRST_BYTE + 0x4000 * random.integers(0, 4) + 4 * word)
+
     transfers: list[Transfer] = []
-    for _ in range(draw(st.integers(least, most))):
-        source = draw(st.sampled_from(chosen))
-        other = st.sampled_from([tile for tile in chosen if tile != source])
-        targets = draw(st.lists(other, min_size=1, max_size=receivers, unique=True))
-        transfers.append((source, draw(address), draw(size), [(t, draw(address)) for t in targets]))
+    for _ in range(count):
+        source = int(random.choice(chosen))
+        others = chosen[chosen != source]
+        many = int(random.integers(1, min(receivers, tiles - 1) + 1))
+        size = int(random.choice((10, 52)) if random.random() < 0.3 else random.integers(1, words))
+        targets = [(int(tile), address()) for tile in random.choice(others, many, replace=False)]
+        transfers.append((source, address(), size, targets))
     return phase_of(transfers)
 
 

@@ -100,7 +100,7 @@ def test_optimum_lies_between_bound_and_heuristics(
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_no_valid_schedule_ends_before_the_bound(phases: Phases, data: st.DataObject) -> None:
     phase = data.draw(phases())
     bound, source = lower_bound(phase)
@@ -111,7 +111,7 @@ def test_no_valid_schedule_ends_before_the_bound(phases: Phases, data: st.DataOb
 
 
 @given(st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_bound_of_a_part_is_no_larger(
     phases: Phases, make_phase: MakePhase, data: st.DataObject
 ) -> None:
