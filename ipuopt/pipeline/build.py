@@ -10,7 +10,7 @@ import numpy as np
 from ipuopt.codegen.check import check as check_lowering
 from ipuopt.codegen.lower import lower
 from ipuopt.codegen.phases import exchange_problem, phase_slice
-from ipuopt.errors import CheckError, InfeasibleError
+from ipuopt.errors import CheckError
 from ipuopt.events import Events
 from ipuopt.limits import Limits
 from ipuopt.models import exchange, placement
@@ -74,12 +74,14 @@ def build(plan: Plan, limits: Limits, events: Events) -> Complete | None:
 
 
 def build_heuristic(plan: Plan, limits: Limits) -> Complete | None:
-    """Build ``plan`` with the heuristics alone; None when they find no addresses."""
-    try:
-        placed = _lower_and_place(plan, limits, heuristic=True)
-    except InfeasibleError as error:
-        logger.info("the heuristic plan does not fit: %s", error)
-        return None
+    """Build ``plan`` with the heuristics alone; None when they find no addresses.
+
+    Raises
+    ------
+    InfeasibleError, CheckError
+        As :func:`build`.
+    """
+    placed = _lower_and_place(plan, limits, heuristic=True)
     if placed is None:
         return None
     solutions, reports = [], []

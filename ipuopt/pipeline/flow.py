@@ -7,17 +7,18 @@ import math
 import time
 from dataclasses import dataclass, replace
 
-from ipuopt.errors import CheckError, InfeasibleError, LimitError
+from ipuopt.errors import CheckError, Error, InfeasibleError, LimitError
 from ipuopt.events import Events
 from ipuopt.limits import Limits
 from ipuopt.models import mapping
 from ipuopt.models.mapping.check_plan import check_plan
 from ipuopt.models.mapping.space import Space, build_space
 from ipuopt.options import SolveOptions, Solver
+from ipuopt.pipeline.attempts import Attempts, first_complete
 from ipuopt.pipeline.build import Complete, build, build_heuristic
 from ipuopt.pipeline.watch import Watch
 from ipuopt.plan import Plan
-from ipuopt.report import Limit, SolveReport
+from ipuopt.report import Limit, SolveReport, SolveStatus
 from ipuopt.result import Result, Total
 from ipuopt.workload.model import Workload
 
@@ -25,9 +26,6 @@ logger = logging.getLogger(__name__)
 
 MAPPING_SHARE = 0.4
 """Most of the time left that the mapping model may take; its bound is the bound of the whole."""
-
-RETRIES = 3
-"""Times the mapping is solved again after a plan that placement could not serve."""
 
 FINISH_SHARE, FINISH_S = 0.05, 5.0
 """Part of the time limit, and most seconds, kept for the last check and for writing."""
@@ -144,32 +142,60 @@ def _search(search: _Search) -> tuple[Complete | None, Complete | None, SolveRep
     heuristic = None
     if beam is not None:
         events.on_stage("heuristic program")
-        heuristic = build_heuristic(_plan(search, space, beam), limits)
+        try:
+            heuristic = build_heuristic(_plan(search, space, beam), limits)
+        except InfeasibleError as error:  # of this plan; there are others
+            logger.info("the heuristic plan does not fit: %s", error)
         _publish(search, heuristic, None)
     events.on_stage("mapping")
     solution, report = _solve_mapping(search, space)
     if solution is None and heuristic is None:
-        if report.bound is None and report.objective is None and limits.expired():
+        if report.status is not SolveStatus.INFEASIBLE:
             raise LimitError(f"{search.workload.name}: the limit came before the first mapping")
         raise InfeasibleError(mapping.explain(space.problem))
     _publish(search, heuristic, report)
     main = None
-    if solution is not None and search.options.solver is not Solver.HEURISTIC:
-        main = build(_plan(search, space, solution), limits, events)
-        for _ in range(RETRIES):
-            if main is not None or solution is None or limits.expired():
-                break
-            events.on_message("a plan could not be placed; the mapping is solved without it")
-            space = space.forbid(solution)
-            solution, _ = _solve_mapping(search, space)
-            if solution is not None:
-                main = build(_plan(search, space, solution), limits, events)
+    exact = search.options.solver is not Solver.HEURISTIC
+    if solution is not None and (exact or heuristic is None):
+        attempts = _attempts(search, space, solution, exact=exact)
+        main = attempts.program
+        if main is None and heuristic is None:
+            raise _unplaced(search, attempts)
     report = replace(
         report,
         build_time_s=report.build_time_s + build_time_s,
         wall_time_s=report.wall_time_s + build_time_s,
     )
     return heuristic, main, report
+
+
+def _attempts(
+    search: _Search, space: Space, solution: mapping.Solution, *, exact: bool
+) -> Attempts:
+    """Program of ``solution``, or of the next plan that can be placed."""
+    limits, events = search.limits, search.events
+
+    def build_one(where: Space, candidate: mapping.Solution) -> Complete | None:
+        plan = _plan(search, where, candidate)
+        return build(plan, limits, events) if exact else build_heuristic(plan, limits)
+
+    def solve_again(where: Space) -> mapping.Solution | None:
+        events.on_message("a plan could not be placed; the mapping is solved without it")
+        again, report = _solve_mapping(search, where)
+        logger.info("the mapping is solved again: %s", report.status)
+        return again
+
+    return first_complete(space, solution, build_one, solve_again, limits.expired)
+
+
+def _unplaced(search: _Search, attempts: Attempts) -> Error:
+    """The error for a workload that has mappings, but none that was placed."""
+    if attempts.refused is None:
+        return LimitError(f"{search.workload.name}: no program was complete when the search ended")
+    if attempts.exhausted:
+        return InfeasibleError(attempts.refused)
+    tried = "no mapping that was tried can be placed"
+    return LimitError(f"{search.workload.name}: {tried}; {attempts.refused}")
 
 
 def _publish(search: _Search, heuristic: Complete | None, report: SolveReport | None) -> None:

@@ -107,6 +107,32 @@ def _prove(problem: Problem) -> _Proof | None:
             np.array([largest]),
             ("more tiles for this value",),
         )
+    return _whole_buffers(problem, low, above)
+
+
+def _whole_buffers(problem: Problem, low: int, above: int) -> _Proof | None:
+    """Standard buffers that live together, each in one of two ranges: largest sum in the lower."""
+    standard = np.flatnonzero(problem.interleaved == 0)
+    start, stop = problem.live_start[standard], problem.live_stop[standard]
+    for step in np.unique(start).tolist():
+        live = standard[(start <= step) & (step < stop)]
+        sizes = problem.size_bytes[live].tolist()
+        demand = sum(sizes)
+        if demand <= above:
+            continue
+        sums = 1  # bit s: some of the buffers have s bytes together
+        for size in sizes:
+            sums |= sums << size & (2 << low) - 1
+        most = sums.bit_length() - 1
+        if demand - most > above:
+            return _Proof(
+                f"standard buffers, each in one piece in {low} or {above} bytes",
+                step,
+                demand,
+                most + above,
+                live,
+                ("more tiles for the largest values",),
+            )
     return None
 
 
@@ -126,7 +152,8 @@ def explain(
     -----
     The boundary is fixed for all steps, so standard buffers must do with what the largest
     interleaved load leaves, whenever that occurs; the same holds for a single standard buffer,
-    which must fit below ``low_stop`` or above the boundary.
+    which must fit below ``low_stop`` or above the boundary. Of the standard buffers of a step, the
+    lower range holds at most their largest subset sum that fits; the others must fit above.
     """
     proof = _prove(problem)
     if proof is None:

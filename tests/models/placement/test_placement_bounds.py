@@ -83,3 +83,23 @@ def test_at_most_five_owners() -> None:
     proof = explain(loaded_tile([(100_000 - index, 8, 1, 0, 1) for index in range(7)]), NAMES)
     assert proof is not None
     assert [name for name, _ in proof.owners] == NAMES[:5]
+
+
+def test_standard_buffers_in_one_piece() -> None:
+    # 457648 bytes are free in both ranges, but of 220000 + 220000 none fits below
+    tile = loaded_tile([(220_000, 8, 0, 0, 1), (220_000, 8, 0, 0, 2)])
+    assert str(explain(tile, NAMES)) == (
+        "tile 17, step 0: standard buffers, each in one piece in 32768 or 424880 bytes: "
+        "needs 440000 bytes of 424880 (largest: value 0 220 000, value 1 220 000); "
+        "would fit with: more tiles for the largest values"
+    )
+
+
+def test_pieces_that_fill_the_lower_range_exactly() -> None:
+    # 20000 + 12768 fill it and leave 424880; in other pieces the same bytes do not
+    pieces = [(size, 8, 0, 0, 1) for size in (20_000, 12_768, 212_440, 212_440)]
+    assert explain(loaded_tile(pieces), NAMES) is None
+    pieces = [(size, 8, 0, 0, 1) for size in (20_008, 12_768, 212_440, 212_432)]
+    proof = explain(loaded_tile(pieces), NAMES)
+    assert proof is not None
+    assert (proof.demand, proof.capacity) == (457_648, 20_008 + 424_880)
