@@ -7,7 +7,6 @@ import numpy.typing as npt
 
 from ipuopt.compiled import kernel
 
-BitRow = npt.NDArray[np.uint64]
 BitRows = npt.NDArray[np.uint64]
 
 FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -37,33 +36,23 @@ def _span_mask(first: int, stop: int) -> np.uint64:
 
 
 @kernel
-def fill(row: BitRow, first: int, stop: int) -> None:
-    """Set events ``[first, stop)``."""
+def fill(rows: BitRows, row: int, first: int, stop: int) -> None:
+    """Set events ``[first, stop)`` of a row."""
     while first < stop:
         word = first >> 6
         end = min(stop, (word + 1) << 6)
-        row[word] |= _span_mask(first - (word << 6), end - (word << 6))
+        rows[row, word] |= _span_mask(first - (word << 6), end - (word << 6))
         first = end
 
 
 @kernel
-def clear(row: BitRow, first: int, stop: int) -> None:
-    """Free events ``[first, stop)``."""
-    while first < stop:
-        word = first >> 6
-        end = min(stop, (word + 1) << 6)
-        row[word] &= ~_span_mask(first - (word << 6), end - (word << 6))
-        first = end
-
-
-@kernel
-def last_taken(row: BitRow, first: int, stop: int) -> int:
+def last_taken(rows: BitRows, row: int, first: int, stop: int) -> int:
     """Last taken event of ``[first, stop)``, -1 without one; events below 0 are free."""
     first = max(first, 0)
     while first < stop:
         word = (stop - 1) >> 6
         begin = max(first, word << 6)
-        found = row[word] & _span_mask(begin - (word << 6), stop - (word << 6))
+        found = rows[row, word] & _span_mask(begin - (word << 6), stop - (word << 6))
         if found:
             return (word << 6) + highest_bit(found)
         stop = begin
@@ -71,27 +60,59 @@ def last_taken(row: BitRow, first: int, stop: int) -> int:
 
 
 @kernel
-def next_free(row: BitRow, first: int) -> int:
+def _events(rows: BitRows, row: int, first: int) -> np.uint64:
+    """Events ``[first, first + 64)`` as one word; those outside the row are free."""
+    word = first >> 6
+    shift = np.uint64(first & 63)
+    low = rows[row, word] if 0 <= word < rows.shape[1] else np.uint64(0)
+    if not shift:
+        return low
+    word += 1
+    high = rows[row, word] if 0 <= word < rows.shape[1] else np.uint64(0)
+    return (low >> shift) | (high << (np.uint64(64) - shift))
+
+
+@kernel
+def taken_starts(rows: BitRows, row: int, first: int, length: int) -> np.uint64:
+    """Bit ``i`` is set if an event of ``[first + i, first + i + length)`` is taken.
+
+    ``length`` is 1..64. The reach of each taken event is doubled until it is ``length``.
+    """
+    low = _events(rows, row, first)
+    high = _events(rows, row, first + 64) if length > 1 else np.uint64(0)
+    if not (low | high):
+        return low
+    reach = 1
+    while reach < length:
+        step = np.uint64(min(reach, length - reach))
+        low |= (low >> step) | (high << (np.uint64(64) - step))
+        high |= high >> step
+        reach += min(reach, length - reach)
+    return low
+
+
+@kernel
+def next_free(rows: BitRows, row: int, first: int) -> int:
     """First free event from ``first`` on; the end of the row if there is none."""
     word = first >> 6
-    if word >= len(row):
-        return len(row) << 6
-    free = ~row[word] & (FULL << np.uint64(first & 63))
+    if word >= rows.shape[1]:
+        return int(rows.shape[1] << 6)
+    free = ~rows[row, word] & (FULL << np.uint64(first & 63))
     while not free:
         word += 1
-        if word == len(row):
+        if word == rows.shape[1]:
             return word << 6
-        free = ~row[word]
+        free = ~rows[row, word]
     return (word << 6) + lowest_bit(free)
 
 
 @kernel
-def next_taken(row: BitRow, first: int, stop: int) -> int:
+def next_taken(rows: BitRows, row: int, first: int, stop: int) -> int:
     """First taken event of ``[first, stop)``; ``stop`` without one."""
     while first < stop:
         word = first >> 6
         end = min(stop, (word + 1) << 6)
-        found = row[word] & _span_mask(first - (word << 6), end - (word << 6))
+        found = rows[row, word] & _span_mask(first - (word << 6), end - (word << 6))
         if found:
             return (word << 6) + lowest_bit(found)
         first = end

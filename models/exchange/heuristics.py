@@ -11,6 +11,9 @@ from ipuopt.models.exchange.problem import IntArray, Problem, Solution
 from ipuopt.models.exchange.search import run, run_appending
 from ipuopt.models.exchange.timing import horizon_of
 
+LARGE = 1_000_000
+"""Receivers of a phase above which the baseline is one list schedule: it takes seconds there."""
+
 
 def append_only(problem: Problem) -> Solution:
     """Schedule in the way of the public compiler, as the baseline.
@@ -18,18 +21,20 @@ def append_only(problem: Problem) -> Solution:
     Transfers are appended, never put into gaps: P - P0 is not before the previous send end of the
     source, nor before the previous write end of any receiver (``ipu21.md`` 3.4), and all hard
     rules hold. Next comes the transfer that can start first; the better of two ways to break ties
-    is kept, the most loaded endpoint and the longest transfer first.
+    is kept, the most loaded endpoint and the longest transfer first, the former alone in phases of
+    more than :data:`LARGE` receivers.
     """
     return Solution(append_starts(instance(problem)))
 
 
 def append_starts(phase: Instance) -> IntArray:
     """As :func:`append_only`, on a forward instance."""
-    guess = 2 * lower_bound_of(phase)[0] + 64
     tries = []
     for words in (0, 1):
-        order = orders.dispatch(phase, 0, words, appending=True)
-        tries.append(run_appending(phase, order, guess))
+        order, end = orders.dispatch_until(phase, 0, words, appending=True)
+        tries.append(run_appending(phase, order, end + end // 8 + 64))
+        if len(phase.receiver) > LARGE:
+            break
     return min(tries, key=lambda start: horizon_of(start, phase.tail))
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -26,11 +28,19 @@ ROUNDS = 2
 LAST_ROUNDS = 8
 """Rounds of forward-backward improvement of the best schedule, while they gain."""
 
+FAR = 3
+"""An insertion may end at this multiple of the target before it is given up, or tried with more
+room if nothing better is known: baselines of large phases end at ten times of it."""
+
 PATIENCE = 12
-"""Perturbed orders in a row without gain after which the search ends."""
+"""Perturbed orders in a row without gain after which the search ends; a third where the gap is
+below :data:`SMALL_GAP`."""
+
+SMALL_GAP = 0.01
+"""Gap below which perturbation is not worth its time."""
 
 EFFORT = 20_000_000
-"""Receivers inserted by one repeatable search, about (a minute of one core for large phases)."""
+"""Receivers inserted by one repeatable search: about a minute of one core."""
 
 
 @dataclass(slots=True)
@@ -48,21 +58,21 @@ class Budget:
 
 
 def portfolio(search: Search, target: int, budget: Budget) -> None:
-    """Insert in every order of the portfolio, in both directions, until ``target`` is met."""
+    """Insert in every order of the portfolio, in both directions, until ``target`` is met.
+
+    First the cheap orders, then list schedules, at last the best schedule once more.
+    """
     matching = by_matching(search.forward)
+    ways: list[Callable[[Instance], IntArray]] = [orders.longest, orders.listed]
     if matching is not None:
+        # Dependencies (E5) point the other way in the mirrored phase.
+        ways.insert(0, partial(orders.topological, key=np.argsort(matching)))
+    ways += [partial(orders.dispatch, load=load, words=words) for load, words in PORTFOLIO]
+    for way in ways:
         for phase in (search.forward, search.backward):
             if search.horizon <= target or search.stop() or not budget.take(phase):
                 return
-            # Dependencies (E5) point the other way in the mirrored phase.
-            _try(search, phase, orders.topological(phase, np.argsort(matching)))
-    for load, words in PORTFOLIO:
-        for phase in (search.forward, search.backward):
-            if search.horizon <= target or search.stop() or not budget.take(phase):
-                return
-            _try(search, phase, orders.dispatch(phase, load, words))
-    if search.horizon > target and not search.stop() and budget.take(search.forward):
-        _try(search, search.forward, orders.longest(search.forward))
+            _try(search, phase, way(phase), target)
     if search.horizon > target and not search.stop() and budget.take(search.forward):
         search.justify(search.start, LAST_ROUNDS)
 
@@ -78,7 +88,7 @@ def perturb(search: Search, target: int, budget: Budget, seed: int) -> None:
     while search.horizon > target and not search.stop() and budget.take(part.forward):
         before = search.horizon
         phase = part.backward if generator.random() < 0.5 else part.forward
-        _try(part, phase, _random_order(part, phase, generator))
+        _try(part, phase, _random_order(part, phase, generator), target)
         start = search.start.copy()
         start[members] = part.start
         search.offer(start)
@@ -87,7 +97,8 @@ def perturb(search: Search, target: int, budget: Budget, seed: int) -> None:
             idle = 0
         else:
             idle += 1
-            if idle == PATIENCE:
+            small = search.horizon - target <= SMALL_GAP * search.horizon
+            if idle >= (PATIENCE // 3 if small else PATIENCE):
                 return
 
 
@@ -110,6 +121,10 @@ def _random_order(search: Search, phase: Instance, generator: np.random.Generato
     return orders.topological(phase, start + blur)
 
 
-def _try(search: Search, phase: Instance, order: IntArray) -> None:
-    limit = 2 * search.horizon
-    search.justify(search.insert(phase, order, limit), ROUNDS)
+def _try(search: Search, phase: Instance, order: IntArray, target: int) -> None:
+    """Insert in ``order`` and improve; rows of bits for far horizons only where those are needed."""
+    limit = min(2 * search.horizon, FAR * target)
+    start = search.insert(phase, order, limit)
+    if start is None and limit < search.horizon:
+        start = search.insert(phase, order, 2 * search.horizon)
+    search.justify(start, ROUNDS)

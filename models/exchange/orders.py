@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import heapq
-from math import gcd
 
 import numpy as np
 
 from ipuopt.compiled import kernel
 from ipuopt.models.exchange.instance import Instance
-from ipuopt.models.exchange.problem import IntArray
+from ipuopt.models.exchange.problem import MAX_WORDS, IntArray
 
 EVENT = 16
 """One event in the unit of the weights of :func:`dispatch`."""
 
-DISPATCH_LOOKS = 20_000_000
-"""Receivers that :func:`dispatch` looks at before the rest follows in large strides.
+LOOKS = 8_000_000
+"""Looks at receivers for each place of a source's queue in :func:`dispatch`; a few seconds in all.
 
-A transfer is looked at again each time that one of its buses was taken meanwhile, so the looks grow
-faster than the phase: hundreds of times its receivers where a tile receives thousands of pieces.
-20 million take about a second.
+A waiting transfer is looked at again each time that one of its buses was taken meanwhile: the more
+of them wait, the more often.
 """
 
-STRIDE = 0.6180339887498949
-"""Stride of the rest as a share of the phase: the golden section spreads neighbours in the list,
-which share their source, most evenly."""
+
+def listed(phase: Instance) -> IntArray:
+    """As listed: neighbours in the list often lie side by side in memory as well."""
+    return topological(phase, np.arange(len(phase.words)))
 
 
 def longest(phase: Instance) -> IntArray:
@@ -51,18 +50,31 @@ def dispatch(phase: Instance, load: int, words: int, *, appending: bool = False)
     appending
         Whether a transfer waits as in the public compiler, P - P0 not before the previous ends on
         its buses (``ipu21.md`` 3.4), rather than for the windows alone.
+
+    Notes
+    -----
+    In the largest phases only some transfers of a source wait at a time, the longest first.
     """
-    order = _dispatch(phase, load, words, appending, DISPATCH_LOOKS)
+    return dispatch_until(phase, load, words, appending=appending)[0]
+
+
+def dispatch_until(
+    phase: Instance, load: int, words: int, *, appending: bool
+) -> tuple[IntArray, int]:
+    """As :func:`dispatch`, and the horizon of that list schedule if memory rules did not exist."""
+    waiting = max(1, LOOKS // max(1, len(phase.receiver)))
+    first = np.argsort(phase.source * (MAX_WORDS + 1) - phase.words, kind="stable")
+    order, end = _dispatch(phase, load, words, appending, first, waiting)
     if not len(phase.before):
-        return order
+        return order, end
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    return topological(phase, rank)
+    return topological(phase, rank), end
 
 
 def topological(phase: Instance, key: IntArray) -> IntArray:
     """Ascending by ``key``, ties as listed, but never before a predecessor."""
-    order = np.argsort(key, kind="stable").astype(np.int64)
+    order = np.argsort(key, kind="stable")
     if not len(phase.before):
         return order
     rank = np.empty_like(order)
@@ -94,26 +106,36 @@ def _least_ready(rank: IntArray, missing: IntArray, bounds: IntArray, after: Int
 
 @kernel
 def _dispatch(
-    p: Instance, load_weight: int, words_weight: int, appending: bool, looks: int
-) -> IntArray:
-    """Heap of keys that only grow: one that has grown meanwhile goes back."""
+    p: Instance, load_weight: int, words_weight: int, appending: bool, queue: IntArray, width: int
+) -> tuple[IntArray, int]:
+    """Heap of keys that only grow: one that has grown meanwhile goes back.
+
+    ``queue`` holds the transfers of each source together; ``width`` of a source wait at a time.
+    """
     count = len(p.words)
     send_end = np.zeros(p.tiles, np.int64)
     receive_end = np.zeros(p.tiles, np.int64)
     to_send = np.zeros(p.tiles, np.int64)
     to_receive = np.zeros(p.tiles, np.int64)
+    queued = np.zeros(p.tiles + 1, np.int64)
     for transfer in range(count):
+        queued[p.source[transfer] + 1] += 1
         to_send[p.source[transfer]] += p.words[transfer]
         for receive in range(p.bounds[transfer], p.bounds[transfer + 1]):
             to_receive[p.receiver[receive]] += p.words[transfer]
+    queued = np.cumsum(queued)
+    following = np.minimum(queued[:-1] + width, queued[1:])
     least = np.iinfo(np.int64).min
-    waiting = [(least, least, j) for j in range(count)]
+    waiting = [(least, least, queue[0])]
+    waiting.clear()
+    for tile in range(p.tiles):
+        for place in range(queued[tile], following[tile]):
+            waiting.append((least, least, queue[place]))
+    heapq.heapify(waiting)
     result = np.empty(count, np.int64)
-    chosen = np.zeros(count, np.bool_)
-    place = 0
-    while waiting and looks > 0:
+    placed, end = 0, 0
+    while waiting:
         key, rank, transfer = heapq.heappop(waiting)
-        looks -= p.bounds[transfer + 1] - p.bounds[transfer] + 1
         source, words = p.source[transfer], p.words[transfer]
         receives = range(p.bounds[transfer], p.bounds[transfer + 1])
         load = to_send[source]
@@ -126,11 +148,14 @@ def _dispatch(
         if now > key or (now == key and -load > rank):
             heapq.heappush(waiting, (now, -load, transfer))
             continue
-        result[place] = transfer
-        chosen[transfer] = True
-        place += 1
+        result[placed] = transfer
+        placed += 1
+        if following[source] < queued[source + 1]:
+            heapq.heappush(waiting, (least, least, queue[following[source]]))
+            following[source] += 1
         if appending:  # until here, it was P - P0
             start += p.head[transfer]
+        end = max(end, start + p.tail[transfer])
         send_end[source] = start + words
         to_send[source] -= words
         for receive in receives:
@@ -138,12 +163,4 @@ def _dispatch(
             offset = p.write[receive] if appending else p.window[receive]
             receive_end[tile] = start + offset + words
             to_receive[tile] -= words
-    stride = max(1, int(STRIDE * count))
-    while gcd(stride, count) > 1:
-        stride += 1
-    for step in range(count):
-        transfer = step * stride % count
-        if not chosen[transfer]:
-            result[place] = transfer
-            place += 1
-    return result
+    return result, end

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ipuopt.models.exchange import insertion
 from ipuopt.models.exchange.components import component_of, largest_by
+from ipuopt.models.exchange.insertion import insert_all
 from ipuopt.models.exchange.instance import Instance, mirrored
 from ipuopt.models.exchange.orders import by_end
 from ipuopt.models.exchange.problem import IntArray
+from ipuopt.models.exchange.state import empty_state
 from ipuopt.models.exchange.timing import horizon_of
 
-Kernel = Callable[[Instance, insertion.State, IntArray, int], bool]
 Stop = Callable[[], bool]
 
 SLACK = 0.05
@@ -32,10 +32,11 @@ def run(phase: Instance, order: IntArray, horizon: int, stop: Stop = never) -> I
 
     None if one would end after ``horizon``, or once ``stop`` says so.
     """
-    state = insertion.empty_state(phase, horizon + 1)
+    state = empty_state(phase, horizon + 1)
     width = max(1, SLICE * len(order) // max(1, len(phase.receiver)))
     for first in range(0, len(order), width):
-        if stop() or not insertion.insert_all(phase, state, order[first : first + width], horizon):
+        part = order[first : first + width]
+        if stop() or not insert_all(phase, state, part, horizon, False):
             return None
     return state.start
 
@@ -43,8 +44,8 @@ def run(phase: Instance, order: IntArray, horizon: int, stop: Stop = never) -> I
 def run_appending(phase: Instance, order: IntArray, horizon: int) -> IntArray:
     """Starts when transfers are appended in ``order``; ``horizon`` doubles until they fit."""
     while True:
-        state = insertion.empty_state(phase, horizon + 1)
-        if insertion.append_all(phase, state, order, horizon):
+        state = empty_state(phase, horizon + 1)
+        if insert_all(phase, state, order, horizon, True):
             return state.start
         horizon *= 2
 
