@@ -19,13 +19,3 @@ CLOCK_HZ = 1_500_000_000
 
 SOURCE_LATENCY = 1
 """Events from a word's arrival time T to the source window: X = P + T + 1 (ipu21.md 3.1)."""
-WRITE_LATENCY = 52
-"""Events from the source to the write window on row 0: Y = X + 52 + 2 row (ipu21.md 3.1)."""
-ODD_WORDS = 52
-"""Transfers of this length alone are written one event earlier, Y = X + 51 + 2 row (ipu21.md 3.1)."""
-RECEIVE_LATENCY = 57
-"""Events from the end of the source window to the end of the row on row 0 (ipu21.md 3.1)."""
-ROW_LATENCY = 2
-"""Events that each row of the chip adds to the write window and to the end (ipu21.md 3.1)."""
-SEND_LATENCY = 6
-"""Least events of a sender after its earliest payload start: done >= 6 + P - P0 (ipu21.md 3.1)."""
