@@ -19,3 +19,7 @@ CLOCK_HZ = 1_500_000_000
 
 SOURCE_LATENCY = 1
 """Events from a word's arrival time T to the source window: X = P + T + 1 (ipu21.md 3.1)."""
+RECEIVE_LATENCY = 57
+"""Events from the end of the source window to the end of the row on row 0 (ipu21.md 3.1)."""
+ROW_LATENCY = 2
+"""Events that each row of the chip adds to the write window and to the end (ipu21.md 3.1)."""
