@@ -61,7 +61,7 @@ def improve_all(groups: Sequence[Group], bounds: Sequence[int], limits: Limits) 
     needs no more than the largest bound. The others share the moves of the local search.
     """
     goal = max(bounds, default=0)
-    found = [quick(tables_of(group.problem), goal) for group in groups]
+    found = [quick(tables_of(group.problem), goal, limits.expired) for group in groups]
     open_ = [
         index for index, entry in enumerate(found) if entry is None or entry.cost > Cost(0, goal)
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
@@ -47,22 +48,21 @@ def orders(tables: Tables) -> tuple[IntArray, ...]:
     return tuple(np.lexsort(key[::-1]) for key in keys)
 
 
-def quick(tables: Tables, goal: int) -> Found | None:
+def quick(tables: Tables, goal: int, expired: Callable[[], bool]) -> Found | None:
     """Best of the constructions in all :func:`orders`; None if each fails.
 
-    Stops at the first without conflict words whose footprint is at most ``goal`` bytes.
+    Stops at the first without conflict words whose footprint is at most ``goal`` bytes, and after
+    the first at all once ``expired`` holds: with tens of thousands of buffers each takes seconds.
     """
     best: Found | None = None
     address = np.zeros(len(tables.size), dtype=np.int64)
     for aware in (True, False):
         for order in orders(tables):
             words, footprint, boundary = construct(order, aware, *tables.columns, address)
-            if words == FAILED:
-                continue
             cost = Cost(int(words), int(footprint))
-            if best is None or cost < best.cost:
+            if words != FAILED and (best is None or cost < best.cost):
                 best = Found(cost, Solution(address.copy(), int(boundary)))
-            if best.cost <= Cost(0, goal):
+            if expired() or (best is not None and best.cost <= Cost(0, goal)):
                 return best
     return best
 

@@ -36,7 +36,7 @@ def peer_cost(problem: Problem) -> Cost | None:
 def search(problem: Problem, limits: Limits, goal: int, trials: int) -> Found | None:
     """Heuristic placement: all orders, then local search in chunks until a limit or ``goal``."""
     tables = tables_of(problem)
-    found = quick(tables, goal)
+    found = quick(tables, goal, limits.expired)
     chunk = max(1, _CHUNK_WORK // max(1, len(problem)) ** 2)
     for number, done in enumerate(range(0, trials, chunk)):
         if limits.expired() or (found is not None and found.cost <= Cost(0, goal)):

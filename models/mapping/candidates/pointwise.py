@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ipuopt.layout import LEFT, LINEAR, ROW_MAJOR, AxisTiling, IntArray, Layout, MemoryClass
+from ipuopt.layout import LEFT, LINEAR, ROW_MAJOR, ROWS, AxisTiling, IntArray, Layout, MemoryClass
 from ipuopt.models.mapping.candidates.labels import Buffers, Choice, Labels
 from ipuopt.models.mapping.candidates.request import Kind, Request
 from ipuopt.models.mapping.candidates.retain import capped
@@ -20,6 +20,9 @@ from ipuopt.workload.model import Tensor
 
 GRAIN = 16
 """Grain of linear layouts where rows allow it: one micro-panel row (cost-model.md 1.7, 1.8)."""
+MOST_ROWS = 256
+"""Most rows of a tile that a linear layout is offered for: each is a buffer and a kernel run, and
+placement compares every pair of buffers of a tile."""
 ELEMENT_BYTES = {"float16": 2, "float32": 4}
 
 
@@ -45,6 +48,8 @@ def linear_layouts(tensor: Tensor, tiles: int) -> tuple[Layout, ...]:
     Where rows are whole micro-panels a one-row shard in AMP left order is row-major (cost-model.md
     1.6), so that a retile suffices to make it from the result of a product.
     """
+    if tensor.rows > MOST_ROWS * tiles:
+        return ()
     elements = tensor.rows * tensor.columns
     aligned = tensor.columns % GRAIN == 0
     grain = math.gcd(tensor.columns, GRAIN)
@@ -52,6 +57,18 @@ def linear_layouts(tensor: Tensor, tiles: int) -> tuple[Layout, ...]:
     axis = AxisTiling(LINEAR, used, grain, grain, pads=False)
     order = LEFT if aligned else ROW_MAJOR
     return tuple(Layout(order, used, 1, (axis,), memory) for memory in MemoryClass)
+
+
+def row_layouts(tensor: Tensor, tiles: int) -> tuple[Layout, ...]:
+    """Whole rows on every tile, where a linear layout would give it several: one shard, one run.
+
+    A linear layout has a shard a row, so that it cuts tall tensors on few tiles into as many buffers
+    and kernel runs as they have rows.
+    """
+    if tensor.rows < 2 * tiles:
+        return ()
+    axis = AxisTiling(ROWS, tiles, 1, 1, pads=False)
+    return tuple(Layout(ROW_MAJOR, tiles, 1, (axis,), memory) for memory in MemoryClass)
 
 
 def shard_elements(layout: Layout, tensor: Tensor) -> IntArray:
@@ -70,7 +87,8 @@ def shard_elements(layout: Layout, tensor: Tensor) -> IntArray:
 def _labels(request: Request, kernel: Callable[[IntArray], IntArray]) -> Labels:
     result = request.result
     layouts, elements, cycles = [], [], []
-    for layout in dict.fromkeys((*request.offered, *linear_layouts(result, request.tiles))):
+    own = (*linear_layouts(result, request.tiles), *row_layouts(result, request.tiles))
+    for layout in dict.fromkeys((*request.offered, *own)):
         if is_movable(layout):
             shards = shard_elements(layout, result)
             layouts.append(layout)

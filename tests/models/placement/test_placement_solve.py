@@ -215,9 +215,23 @@ def test_no_buffers() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_heuristics_give_valid_placements_at_the_cost_they_name(seed: int) -> None:
     problem = crowded_problem(seed)
-    found = quick(tables_of(problem), 0)
+    found = quick(tables_of(problem), 0, lambda: False)
     assert found is not None and not check(problem, found.solution)
     assert found.cost.words == conflict_words(problem, found.solution)
     assert found.cost.footprint == footprint(problem, found.solution)
     peers = peer.heuristic(problem)
     assert peers is None or not check(problem, peers)
+
+
+def test_construction_stops_after_an_order_when_time_is_up() -> None:
+    """One order is tried whatever the time; what it found is kept."""
+    problem = crowded_problem(0)
+    looks: list[bool] = []
+
+    def expired() -> bool:
+        looks.append(True)
+        return True
+
+    found = quick(tables_of(problem), 0, expired)
+    assert len(looks) == 1
+    assert found is None or not check(problem, found.solution)
