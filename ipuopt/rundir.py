@@ -74,21 +74,31 @@ def check_output(path: Path, *, force: bool) -> None:
     Raises
     ------
     InputError
-        If ``path`` is a file, holds something without ``force``, or may not be written.
+        If ``path`` is a file, no possible name, holds something without ``force``, or may not be
+        written.
     """
+    try:
+        place = _place(path, force=force)
+        writable = place.is_dir() and os.access(place, os.W_OK | os.X_OK)
+    except OSError as error:  # a name that is too long, a loop of links
+        found = error.strerror or str(error)
+        raise InputError(f"{path}: found {found}, expected a directory") from None
+    if not writable:
+        raise InputError(
+            f"{path}: found {place} read-only, expected a directory that can be written"
+        )
+
+
+def _place(path: Path, *, force: bool) -> Path:
+    """The directory that will be written: ``path``, or its nearest parent that exists."""
     if path.is_dir():
         if any(path.iterdir()) and not force:
             expected = "an empty or new directory (--force replaces a run)"
             raise InputError(f"{path}: found a directory that is not empty, expected {expected}")
-        place = path
-    elif path.exists() or path.is_symlink():
+        return path
+    if path.exists() or path.is_symlink():
         raise InputError(f"{path}: found a file, expected a directory")
-    else:
-        place = next(parent for parent in path.absolute().parents if parent.exists())
-    if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
-        raise InputError(
-            f"{path}: found {place} read-only, expected a directory that can be written"
-        )
+    return next(parent for parent in path.absolute().parents if parent.exists())
 
 
 def write_run(
@@ -136,7 +146,7 @@ def _write_files(path: Path, writers: Mapping[str, Callable[[Path], object]]) ->
     fresh = not path.exists()
     folder = path.parent if fresh else path
     folder.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=f".{path.name or 'run'}-", suffix=".tmp", dir=folder))
+    staging = Path(tempfile.mkdtemp(prefix=".ipuopt-", suffix=".tmp", dir=folder))
     try:
         for name, write in writers.items():
             write(staging / name)
@@ -178,8 +188,11 @@ def read_run(path: Path) -> tuple[Workload, Built, dict[str, Any]]:
     InputError
         If the directory or a file is missing, unfinished, damaged or foreign.
     """
-    if not path.is_dir():
-        found = "a file" if path.exists() else "no such directory"
+    try:
+        found = None if path.is_dir() else "a file" if path.exists() else "no such directory"
+    except OSError as error:
+        found = error.strerror or str(error)
+    if found is not None:
         raise InputError(f"{path}: found {found}, expected a run directory")
     if not (path / REPORT).exists():
         raise InputError(f"{path}: found no {REPORT}, expected a finished run")

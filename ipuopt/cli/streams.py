@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from ipuopt.errors import InputError
+
 
 def fail(message: str, code: int) -> int:
     """Print ``message`` on one line and return ``code``."""
@@ -20,16 +22,26 @@ def say(line: str) -> None:
     """One line on standard error; a reader that went away is no error."""
     try:
         click.echo(line, err=True)
-    except (BrokenPipeError, ValueError):  # ValueError: the stream is closed
+    except (OSError, ValueError):  # ValueError: the stream is closed
         _silence(sys.stderr)
 
 
 def tell(text: str) -> None:
-    """Results on standard output; a reader that went away is no error."""
+    """Results on standard output; a reader that went away is no error.
+
+    Raises
+    ------
+    InputError
+        When it cannot be written for another reason: a full disk.
+    """
     try:
         click.echo(text)
     except (BrokenPipeError, ValueError):
         _silence(sys.stdout)
+    except OSError as error:
+        _silence(sys.stdout)
+        found = error.strerror or str(error)
+        raise InputError(f"standard output: found {found}, expected to write results") from None
 
 
 def tolerate_any_text() -> None:
@@ -44,7 +56,7 @@ def flush() -> None:
         try:
             if stream is not None:
                 stream.flush()
-        except (BrokenPipeError, ValueError):
+        except (OSError, ValueError):  # tell has reported what matters
             _silence(stream)
 
 

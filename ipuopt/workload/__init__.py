@@ -41,7 +41,7 @@ def load(path: str | os.PathLike[str]) -> Workload:
         If it cannot be read, or is no workload.
     """
     if os.fspath(path) == "-":
-        raw, file, stem = sys.stdin.buffer.read(MAX_BYTES + 1), "<stdin>", "workload"
+        raw, file, stem = _standard_input(), "<stdin>", "workload"
     else:
         raw, file, stem = _read(Path(path)), os.fspath(path), Path(path).stem
     return _workload(parse(decode(raw, file), file), file, stem)
@@ -83,6 +83,17 @@ def to_dict(workload: Workload) -> dict[str, Any]:
 def _tensor(tensor: Tensor) -> dict[str, Any]:
     data = {} if tensor.data is None else {"data": tensor.data}
     return {"shape": list(tensor.shape), "dtype": tensor.dtype, **data}
+
+
+def _standard_input() -> bytes:
+    """At most ``MAX_BYTES + 1`` bytes, as :func:`_read`."""
+    try:
+        if sys.stdin is None:  # the caller closed it
+            raise OSError("closed")
+        return sys.stdin.buffer.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        found = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"<stdin>: found {found}, expected a readable stream") from None
 
 
 def _read(path: Path) -> bytes:

@@ -98,8 +98,18 @@ def test_output_that_cannot_be(tmp_path: Path) -> None:
         check_output(file, force=True)
     with pytest.raises(InputError, match="expected a directory that can be written"):
         check_output(file / "run", force=True)
+    with pytest.raises(InputError, match="name too long, expected a directory"):
+        check_output(tmp_path / ("n" * 300), force=True)
+    with pytest.raises(InputError, match="name too long, expected a run directory"):
+        read_run(tmp_path / ("n" * 300))
     check_output(tmp_path / "new" / "run", force=False)
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_longest_name_that_a_folder_may_have(tiny_result: Result, tmp_path: Path) -> None:
+    """What is written aside has a short name of its own."""
+    _write(tmp_path / ("n" * 255), tiny_result)
+    assert os.listdir(tmp_path) == ["n" * 255]
 
 
 @pytest.mark.parametrize("existing", [False, True])

@@ -150,6 +150,9 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"[]")))
     with pytest.raises(InputError, match=r"^<stdin>:1:1: found a list"):
         load("-")
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(InputError, match=r"^<stdin>: found closed, expected a readable stream"):
+        load("-")
 
 
 @pytest.mark.parametrize(

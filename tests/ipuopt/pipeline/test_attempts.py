@@ -12,7 +12,7 @@ from ipuopt.errors import Infeasibility, InfeasibleError, LimitError
 from ipuopt.limits import Limits
 from ipuopt.models.mapping.problem import Solution
 from ipuopt.models.mapping.space import Space, build_space
-from ipuopt.options import SolveOptions
+from ipuopt.options import SolveOptions, Solver
 from ipuopt.pipeline.attempts import CUTS, ROOM_BYTES, first_complete
 
 PROOF = Infeasibility("tile 0", 2, 1, "bytes", ())
@@ -53,9 +53,9 @@ def options() -> SolveOptions:
     return SolveOptions(time_limit_s=20, threads=1, deterministic=True)
 
 
-@pytest.mark.parametrize("solver", ["auto", "heuristic"])
+@pytest.mark.parametrize("solver", [Solver.AUTO, Solver.HEURISTIC])
 @pytest.mark.parametrize(("op", "elements"), [("Gelu", 106_300), ("Add", 75_000)])
-def test_whole_buffers_that_fit_no_range_are_proven(op: str, elements: int, solver: str) -> None:
+def test_whole_buffers_that_fit_no_range_are_proven(op: str, elements: int, solver: Solver) -> None:
     """The bytes would fit, the buffers in one piece do not: infeasible, no limit was reached."""
     limits = SolveOptions(time_limit_s=20, threads=1, deterministic=True, solver=solver)
     with pytest.raises(InfeasibleError, match="in one piece") as error:
