@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 
 F = TypeVar("F", bound=Callable[..., object])
+
+
+@cache
+def sources_stamp() -> str:
+    """Names this state of the package's kernels: paths, sizes and times of the modules with some.
+
+    numba looks at the file of a kernel only. A kernel that calls one of another file would keep
+    its old code when that file changes.
+    """
+    digest = hashlib.sha256()
+    for folder, folders, files in os.walk(Path(__file__).parent, followlinks=True):
+        folders.sort()
+        for name in sorted(files):
+            path = Path(folder, name)
+            if path.suffix == ".py" and b"\n@kernel\n" in path.read_bytes():
+                status = path.stat()
+                digest.update(f"{path} {status.st_size} {status.st_mtime_ns};".encode())
+    return digest.hexdigest()[:16]
 
 
 def cache_folder() -> str:
@@ -22,7 +43,7 @@ def cache_folder() -> str:
     if chosen:
         return chosen
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return os.path.join(base, "ipuopt") if os.path.isabs(base) else ""
+    return os.path.join(base, "ipuopt", sources_stamp()) if os.path.isabs(base) else ""
 
 
 def kernel(function: F) -> F:

@@ -8,31 +8,46 @@ result, later.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from ipuopt.compiled import cache_folder
+from ipuopt.compiled import cache_folder, sources_stamp
 
 KERNEL = "insertion.insert_all"
 """The kernel that is compiled last of those that take long: its code means that all are there."""
 
 
+KEPT_STATES = 4
+"""States of the sources whose machine code is kept: some installations side by side."""
+
+
 def start_if_cold() -> subprocess.Popen[bytes] | None:
     """Start the child when the cache holds no code yet; None when it does, or where it is unknown.
 
-    Code of an older version counts as there: then kernels are compiled where they are needed.
+    Code of all but the latest states of the sources is removed then.
     """
     folder = cache_folder()
     if not folder or any(Path(folder).rglob(f"{KERNEL}*.nbi")):
         return None
+    if Path(folder).name == sources_stamp():
+        _prune(Path(folder).parent)
     quiet = subprocess.DEVNULL
     command = [sys.executable, "-P", "-m", "ipuopt.warm"]
     try:
         return subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet)
     except OSError:  # no room for another process: the run goes on alone
         return None
+
+
+def _prune(folder: Path) -> None:
+    """Keep the latest folders of machine code."""
+    states = [state for state in folder.glob("*") if state.is_dir()]
+    states.sort(key=lambda state: state.stat().st_mtime)
+    for state in states[:-KEPT_STATES]:
+        shutil.rmtree(state, ignore_errors=True)
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ipuopt
-from ipuopt.errors import CheckError, InfeasibleError, LimitError
+from ipuopt.errors import CheckError, InfeasibleError, InputError, LimitError
 from ipuopt.events import Events
 from ipuopt.models import exchange, mapping
 from ipuopt.models.mapping.problem import Problem, Solution
@@ -92,6 +92,18 @@ def test_foreign_plan_is_refused(solved: Result) -> None:
     other = replace(workload, operations=workload.operations[:2], outputs=("a",))
     with pytest.raises(CheckError, match="W2"):
         ipuopt.solve(other, options(), plan=solved.plan)
+
+
+def test_given_plan_that_does_not_lower_is_bad_input(solved: Result) -> None:
+    """Layouts that pass the rules of a plan, but whose shards hold no whole panel of weights."""
+    plan = solved.built.plan
+    index, weight = next((i, v) for i, v in enumerate(plan.values) if v.tensor == "w1")
+    first, *others = weight.layout.axes
+    axes = (replace(first, shard_multiple=2**40), *others)
+    values = list(plan.values)
+    values[index] = replace(weight, layout=replace(weight.layout, axes=axes))
+    with pytest.raises(InputError, match="cannot be lowered"):
+        ipuopt.solve(small_workload(), options(), plan=replace(plan, values=tuple(values)))
 
 
 def test_heuristic_solver_starts_no_exact_solver(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,69 @@
+"""The child that compiles kernels beside a first run, and the folders it leaves."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numba
+import pytest
+
+from ipuopt import compiled, warm
+
+
+def test_no_child_when_the_code_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code in the cache means that nothing is started."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("subprocess.Popen", lambda *_, **__: pytest.fail("a child was started"))
+    (tmp_path / "exchange").mkdir()
+    (tmp_path / "exchange" / f"{warm.KERNEL}-1.py311.nbi").touch()
+    assert warm.start_if_cold() is None
+
+
+def test_child_when_the_cache_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty cache starts the module with this interpreter."""
+    started: list[list[str]] = []
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("subprocess.Popen", lambda command, **_: started.append(command))
+    warm.start_if_cold()
+    assert [command[-2:] for command in started] == [["-m", "ipuopt.warm"]]
+
+
+def test_kernel_name_is_one_that_numba_writes() -> None:
+    """The file that is looked for is named after a kernel that exists."""
+    from ipuopt.models.exchange import insertion
+
+    module, name = warm.KERNEL.split(".")
+    assert insertion.__name__.endswith(module)
+    assert hasattr(getattr(insertion, name), "py_func")
+
+
+def test_child_does_what_it_should() -> None:
+    """The problems that the child solves are legal ones."""
+    warm.main()
+
+
+def test_old_states_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the latest states of the sources keep their machine code."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("subprocess.Popen", lambda *_, **__: None)
+    for age in range(warm.KEPT_STATES + 2):
+        (tmp_path / "ipuopt" / f"state{age}").mkdir(parents=True)
+        os.utime(tmp_path / "ipuopt" / f"state{age}", (1000 - age, 1000 - age))
+    warm.start_if_cold()
+    kept = {folder.name for folder in (tmp_path / "ipuopt").iterdir()}
+    assert kept == {f"state{age}" for age in range(warm.KEPT_STATES)}
+
+
+def test_stamp_follows_the_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A module of kernels that changes gives another folder."""
+    (tmp_path / "module.py").write_text("\n@kernel\ndef a() -> int: ...\n")
+    monkeypatch.setattr(compiled, "__file__", str(tmp_path / "compiled.py"))
+    compiled.sources_stamp.cache_clear()
+    before = compiled.sources_stamp()
+    (tmp_path / "module.py").write_text("\n@kernel\ndef longer() -> int: ...\n")
+    compiled.sources_stamp.cache_clear()
+    assert compiled.sources_stamp() != before
+    monkeypatch.undo()
+    compiled.sources_stamp.cache_clear()
