@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,10 +63,10 @@ def build(plan: Plan, limits: Limits, events: Events) -> Complete | None:
     if placed is None:
         return None
     events.on_stage("exchange")
-    sizes = [_receivers(placed.program, step) for step in placed.program.phases]
+    sizes = [_effort(placed.program, step) for step in placed.program.phases]
     solutions, reports = [], []
     for phase, size in enumerate(sizes):
-        share = size / max(1, sum(sizes[phase:]))
+        share = size / max(1.0, sum(sizes[phase:]))
         problem = _problem(placed, phase)
         solution, report = exchange.solve(problem, limits.within(limits.remaining_s() * share))
         solutions.append(solution)
@@ -132,11 +133,15 @@ def _lower_and_place(plan: Plan, limits: Limits, *, heuristic: bool) -> _Placed 
     )
 
 
-def _receivers(program: Program, step: int) -> int:
-    """Receivers of a phase: what its scheduling time grows with."""
+def _effort(program: Program, step: int) -> float:
+    """Weight of a phase when time is shared: the root of its receivers.
+
+    One insertion grows with the receivers, but small phases need more orders to get near their
+    bound; shares in proportion would leave them none beside one of millions of receivers.
+    """
     part = phase_slice(program, step)
     bounds = program.transfers.destination_start
-    return int(bounds[part.stop] - bounds[part.start])
+    return math.sqrt(int(bounds[part.stop] - bounds[part.start]))
 
 
 def _problem(placed: _Placed, phase: int) -> exchange.Problem:
