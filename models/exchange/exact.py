@@ -180,6 +180,7 @@ def solve_component(
     bound: int | None = None
     for _ in range(CUT_ROUNDS):
         result = cpsat.run(model.cp, limits, name=name, hint=hint, effort=effort)
+        effort /= 2  # all rounds together stay below twice the first
         if result.bound is not None:
             bound = max(bound or 0, result.bound)
         if result.values is None:

@@ -29,8 +29,9 @@ LONG_SHARES = 8
 """A component may use the time left divided by those left, or by this if there are more: what is
 found for the first ones serves the others of their shape."""
 
-COMPONENT_EFFORT = 60.0
-"""Deterministic effort of CP-SAT over all components of a phase in repeatable mode."""
+COMPONENT_EFFORT = 5.0
+"""Deterministic effort of CP-SAT over all components of a phase in repeatable mode; a unit takes 5
+to 10 seconds of one core on these models."""
 
 
 def solve(problem: Problem, limits: Limits) -> tuple[Solution, SolveReport]:
@@ -124,18 +125,24 @@ class _Run:
                 self._offer(orders[shape], phase, transfers)
             if search.horizons[component] <= self.target:
                 continue
-            share = self.limits.remaining_s() / min(len(opened) - place, LONG_SHARES)
             answer = exact.solve_component(
                 phase,
                 search.start[transfers],
                 self.bound,
-                self.limits.within(min(COMPONENT_SECONDS, share)),
+                self._share(len(opened) - place),
                 pointers=pointers[_receivers(search.forward, transfers)],
                 name=STAGE,
                 effort=COMPONENT_EFFORT / len(opened),
             )
             self._take(answer, phase, transfers)
             orders[shape] = search.start[transfers]
+
+    def _share(self, left: int) -> Limits:
+        """Limits of one of the components left; a repeatable run counts effort, not seconds."""
+        if self.limits.deterministic:
+            return self.limits
+        share = self.limits.remaining_s() / min(left, LONG_SHARES)
+        return self.limits.within(min(COMPONENT_SECONDS, share))
 
     def _take(self, answer: exact.Answer, phase: Instance, transfers: IntArray) -> None:
         self.solver = answer.result.solver
@@ -162,16 +169,22 @@ class _Run:
         """Take over ``found`` as it is if that ends earlier and is valid.
 
         Insertion is stricter than the rules where pointers may be dropped (E4), and where sends or
-        receives of one tile differ in what they add to their interval (E6).
+        receives of one tile differ in what they add to their interval (E6). Only control events
+        (E4) may coincide in an honest answer.
         """
-        if (
-            horizon_of(found, phase.tail)
-            < self.search.horizons[self.search.component[transfers[0]]]
-        ):
-            start = self.search.start.copy()
-            start[transfers] = found
-            if not check(self.problem, Solution(start)):
-                self.search.offer(start)
+        component = self.search.component[transfers[0]]
+        if horizon_of(found, phase.tail) >= self.search.horizons[component]:
+            return
+        start = self.search.start.copy()
+        start[transfers] = found
+        violations = check(self.problem, Solution(start))
+        if not violations:
+            self.search.offer(start)
+        for label, message in violations:
+            if label != "E4":
+                self.notes.append(f"refused: {label}: {message}")
+                self.refused = True
+                return
 
     def _report(self) -> tuple[Solution, SolveReport]:
         solution = Solution(self.search.start)
