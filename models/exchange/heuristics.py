@@ -11,7 +11,7 @@ from ipuopt.models.exchange.problem import IntArray, Problem, Solution
 from ipuopt.models.exchange.search import run, run_appending
 from ipuopt.models.exchange.timing import horizon_of
 
-LARGE = 1_000_000
+LARGE = 150_000
 """Receivers of a phase above which the baseline is one list schedule: it takes seconds there."""
 
 

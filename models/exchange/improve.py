@@ -42,19 +42,24 @@ SMALL_GAP = 0.01
 EFFORT = 20_000_000
 """Receivers inserted by one repeatable search: about a minute of one core."""
 
+LEAST_TRIES = 4
+"""Orders that a repeatable search tries even if the phase is so large that they exceed the effort."""
+
 
 @dataclass(slots=True)
 class Budget:
     """Orders that a search may still try; a repeatable one counts inserted receivers instead."""
 
     receivers: int | None
+    tries: int = LEAST_TRIES
 
     def take(self, phase: Instance) -> bool:
         """Whether one more order, with its improvement, is affordable."""
         if self.receivers is None:
             return True
         self.receivers -= (1 + 2 * ROUNDS) * len(phase.receiver)
-        return self.receivers >= 0
+        self.tries -= 1
+        return self.receivers >= 0 or self.tries >= 0
 
 
 def portfolio(search: Search, target: int, budget: Budget) -> None:

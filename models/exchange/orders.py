@@ -17,8 +17,12 @@ LOOKS = 8_000_000
 """Looks at receivers for each place of a source's queue in :func:`dispatch`; a few seconds in all.
 
 A waiting transfer is looked at again each time that one of its buses was taken meanwhile: the more
-of them wait, the more often.
+of them wait, the more often. Some waiting transfers are as good as all for insertion, but not for
+appending, which cannot mend its order: it may look at :data:`APPENDING_LOOKS`.
 """
+
+APPENDING_LOOKS = 30_000_000
+"""As :data:`LOOKS`, for appending."""
 
 
 def listed(phase: Instance) -> IntArray:
@@ -62,7 +66,8 @@ def dispatch_until(
     phase: Instance, load: int, words: int, *, appending: bool
 ) -> tuple[IntArray, int]:
     """As :func:`dispatch`, and the horizon of that list schedule if memory rules did not exist."""
-    waiting = max(1, LOOKS // max(1, len(phase.receiver)))
+    looks = APPENDING_LOOKS if appending else LOOKS
+    waiting = max(1, looks // max(1, len(phase.receiver)))
     first = np.argsort(phase.source * (MAX_WORDS + 1) - phase.words, kind="stable")
     order, end = _dispatch(phase, load, words, appending, first, waiting)
     if not len(phase.before):

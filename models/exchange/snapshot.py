@@ -68,15 +68,16 @@ def _read(path: Path) -> list[Problem]:
     done = 0
     for number, phase in enumerate(_field(path, frame, "phases", list)):
         where = f"{path}: phase {number}"
-        count = len(_field(where, phase, "transfers", list))
+        listed = _field(where, phase, "transfers", list)
         columns = [np.zeros(0, np.int64)] * 6
-        parts = [
-            _columns(where, text[cuts[first] : ends[stop - 1]], first - done)
-            for first, stop in _parts(done, done + count)
-        ]
-        if parts:
+        if listed:
+            begin = _first_object(where, listed, done, len(cuts))
+            done = begin + len(listed)
+            parts = [
+                _columns(where, text[cuts[first] : ends[stop - 1]], first - begin)
+                for first, stop in _parts(begin, done)
+            ]
             columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        done += count
         source, address, words, receivers, tile, at = columns
         bounds = np.concatenate((np.zeros(1, np.int64), np.cumsum(receivers)))
         try:
@@ -153,15 +154,15 @@ def _transfers(text: ByteArray) -> tuple[IntArray, IntArray]:
 
 
 def _frame(path: Path, text: bytes, cuts: IntArray, ends: IntArray) -> dict[str, Any]:
-    """The file with 0 in place of every object of depth 3."""
+    """The file with its number in place of every object of depth 3."""
     pieces = []
     last = 0
-    for begin, end in zip(cuts.tolist(), ends.tolist(), strict=True):
-        pieces.append(text[last:begin])
+    for number, (begin, end) in enumerate(zip(cuts.tolist(), ends.tolist(), strict=True)):
+        pieces += [text[last:begin], b"%d" % number]
         last = end
     pieces.append(text[last:])
     try:
-        frame = orjson.loads(b"0".join(pieces))
+        frame = orjson.loads(b"".join(pieces))
     except orjson.JSONDecodeError as error:
         raise InputError(f"{path}: no JSON, or cut short: {error.msg}") from None
     if not isinstance(frame, dict) or "schema_version" not in frame:
@@ -170,6 +171,19 @@ def _frame(path: Path, text: bytes, cuts: IntArray, ends: IntArray) -> dict[str,
         found = frame["schema_version"]
         raise InputError(f"{path}: schema_version {found!r}, expected {SCHEMA}")
     return frame
+
+
+def _first_object(where: str, listed: list[Any], done: int, objects: int) -> int:
+    """Number of the first of a phase's transfers, if they are objects and nothing else.
+
+    Then their numbers follow each other, and on those of the phases before.
+    """
+    first = listed[0]
+    if type(first) is int and first >= done:
+        numbers = list(range(first, first + len(listed)))
+        if listed == numbers and numbers[-1] < objects:
+            return first
+    raise InputError(f"{where}: transfers holds something else, expected objects only")
 
 
 def _field(where: Path | str, owner: object, key: str, kind: type[Any]) -> Any:
