@@ -173,7 +173,9 @@ def _check_total(path: Path, report: Mapping[str, Any]) -> None:
     if not isinstance(total, dict) or not isinstance(report.get("reports"), list):
         raise InputError(f"{path}: found no total or no reports, expected the report of a run")
     for key, may_be_null in (("objective", False), ("bound", True), ("heuristic", True)):
-        value = total.get(key)
+        if key not in total:
+            raise InputError(f"{path}: found no total.{key}, expected it")
+        value = total[key]
         whole = isinstance(value, int) and not isinstance(value, bool)
         if not whole and not (may_be_null and value is None):
             expected = f"a whole number{' or null' if may_be_null else ''}"

@@ -113,8 +113,9 @@ def _check_indices(path: Path, program: Program, values: int, plan_steps: int) -
         raise InputError(
             f"{path}: found {found} in transfers.destination_start, expected a CSR list"
         )
-    if program.distinct.ndim != 2 or program.distinct.shape[1:] != (2,):
-        found = f"distinct of {list(program.distinct.shape)}"
+    distinct = program.distinct
+    if distinct.dtype != np.int64 or distinct.ndim != 2 or distinct.shape[1:] != (2,):
+        found = f"distinct of {distinct.dtype} {list(distinct.shape)}"
         raise InputError(f"{path}: found {found}, expected pairs [n, 2]")
     phases = np.array([step.kind is StepKind.PHASE for step in program.steps], dtype=bool)
     if len(transfers) and not phases[transfers.step].all():

@@ -7,8 +7,9 @@ import math
 import time
 from dataclasses import dataclass, replace
 
-from ipuopt.errors import CheckError, Error, InfeasibleError, LimitError
+from ipuopt.errors import CheckError, Error, InfeasibleError, InputError, LimitError
 from ipuopt.events import Events
+from ipuopt.layout import LayoutError
 from ipuopt.limits import Limits
 from ipuopt.models import mapping
 from ipuopt.models.mapping.check_plan import check_plan
@@ -65,6 +66,8 @@ def solve(
 
     Raises
     ------
+    InputError
+        When the given ``plan`` does not lower.
     InfeasibleError
         When no plan fits the memory of a tile, with demand, capacity and owners.
     LimitError
@@ -81,7 +84,7 @@ def solve(
         heuristic, main, report = _search(search)
     else:
         _refuse_plan(workload, plan)
-        heuristic, main = build_heuristic(plan, limits), build(plan, limits, events)
+        heuristic, main = _given(workload, plan, limits, events)
     complete = [program for program in (main, heuristic) if program is not None]
     if not complete:
         raise LimitError(f"{workload.name}: no program was complete when the search ended")
@@ -91,6 +94,17 @@ def solve(
     _refuse_contradiction(None if report is None else report.bound, best)
     limit = watch.reason or _limit(limits, best.reports, report)
     return _result(search, best, heuristic, report, limit)
+
+
+def _given(
+    workload: Workload, plan: Plan, limits: Limits, events: Events
+) -> tuple[Complete | None, Complete | None]:
+    """Programs of a plan from outside; what its layouts cannot do is the fault of the input."""
+    try:
+        return build_heuristic(plan, limits), build(plan, limits, events)
+    except LayoutError as error:
+        found = f"a plan that cannot be lowered ({error})"
+        raise InputError(f"{workload.name}: found {found}, expected other layouts") from error
 
 
 def _result(

@@ -47,8 +47,12 @@ def check_run(path: Path) -> CheckSummary:
         lines.append(f"{name}: {'ok' if not violations else f'{len(violations)} violations'}")
         found.extend((f"{name} {label}", message) for label, message in violations)
 
-    part("mapping plan", check_plan(workload, built.plan))
-    part("lowering", check_lowering(built.plan, program))
+    refused = check_plan(workload, built.plan)
+    part("mapping plan", refused)
+    if refused:  # the tables would be held against layouts that may not even be applicable
+        lines.append("lowering: not checked, the plan is refused")
+    else:
+        part("lowering", check_lowering(built.plan, program))
     part("placement", placement.check_program(program, built.address, built.boundary))
     horizon = np.zeros(len(program.phases), dtype=np.int64)
     for phase, step in enumerate(program.phases):

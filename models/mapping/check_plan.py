@@ -37,10 +37,13 @@ GROUP = 16
 
 def check_plan(workload: Workload, plan: Plan) -> tuple[Violation, ...]:
     """Every violation as ``(label, message)``; empty for a plan that computes the workload."""
+    values = tuple(_values(workload, plan))
+    # (W4) applies the layouts, which a value that breaks (W3) does not allow.
+    applicable = all(label != "W3" for label, _ in values)
     return (
         *_operations(workload, plan),
-        *_values(workload, plan),
-        *_kernels(plan),
+        *values,
+        *(_kernels(plan) if applicable else ()),
         *_outputs(workload, plan),
     )
 
@@ -139,9 +142,9 @@ def _kernels(plan: Plan) -> Iterator[Violation]:
     """(W4)."""
     for step in plan.steps:
         if isinstance(step, PointwiseStep):
-            layouts = {plan.values[i].layout for i in (*step.inputs, step.result)}
-            if len(layouts) != 1:
-                yield "W4", f"step {step.name}: operands and result differ in layout"
+            values = [plan.values[i] for i in (*step.inputs, step.result)]
+            if len({(value.layout, value.tile_offset % plan.tiles) for value in values}) != 1:
+                yield "W4", f"step {step.name}: operands and result differ in layout or tiles"
         elif isinstance(step, ConversionStep):
             orders = {plan.values[i].layout.order for i in (step.value, step.result)}
             if step.method is ConversionMethod.RETILE and len(orders) != 1:

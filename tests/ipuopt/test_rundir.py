@@ -252,12 +252,28 @@ def test_missing_array_and_pickle(tiny_result: Result, tmp_path: Path) -> None:
     path = tmp_path / "tiny"
     _write(path, tiny_result)
     columns = _columns(path)
-    del columns["start"]
+    start = columns.pop("start")
     save_arrays(path / "program.npz", columns)
     with pytest.raises(InputError, match="found no array 'start'"):
         read_run(path)
+    reals = np.zeros((0, 2), dtype=np.float64)
+    save_arrays(path / "program.npz", columns | {"start": start, "distinct": reals})
+    with pytest.raises(InputError, match="found distinct of float64"):
+        read_run(path)
     np.savez(path / "program.npz", start=np.array([{}], dtype=object))
     with pytest.raises(InputError, match="Object arrays cannot be loaded"):
+        read_run(path)
+
+
+@pytest.mark.parametrize("key", ["objective", "bound", "heuristic"])
+def test_total_without_a_figure(key: str, tiny_result: Result, tmp_path: Path) -> None:
+    """A figure that may be null must still be there."""
+    path = tmp_path / "tiny"
+    _write(path, tiny_result)
+    report = json.loads((path / "report.json").read_bytes())
+    del report["total"][key]
+    (path / "report.json").write_text(json.dumps(report), encoding="utf-8")
+    with pytest.raises(InputError, match=rf"found no total\.{key}"):
         read_run(path)
 
 

@@ -68,6 +68,24 @@ def test_moved_buffer_is_found(solved: Result, tmp_path: Path) -> None:
     assert any(label.startswith("placement") for label in labels(broken, tmp_path / "run"))
 
 
+@pytest.mark.parametrize(("change", "label"), [("groups", "W3"), ("tile_offset", "W4")])
+def test_layout_that_cannot_be_is_a_violation(
+    change: str, label: str, solved: Result, tmp_path: Path
+) -> None:
+    """Layouts that do not apply, or operands on other tiles: named by the check, which goes on."""
+    index, value = next((i, v) for i, v in enumerate(solved.plan.values) if v.tensor == "a")
+    axis, *others = value.layout.axes
+    if change == "groups":
+        axes = (replace(axis, groups=2**40), *others)
+        value = replace(value, layout=replace(value.layout, axes=axes))
+    else:
+        value = replace(value, tile_offset=-1)
+    values = tuple(value if i == index else v for i, v in enumerate(solved.plan.values))
+    plan = replace(solved.plan, values=values)
+    found = labels(replace(solved, built=replace(solved.built, plan=plan)), tmp_path / "run")
+    assert f"mapping plan {label}" in found
+
+
 def test_shorter_total_is_found(solved: Result, tmp_path: Path) -> None:
     """A report that claims fewer cycles than the tables take."""
     claimed = Total(heuristic=None, objective=solved.total.objective - 1, bound=None)
