@@ -103,7 +103,7 @@ class AxisTiling:
         counts = (self.partitions, self.block, self.padding_multiple, self.groups)
         if min(counts) < 1 or self.shard_multiple < 1:
             raise LayoutError(f"axis {self.axis}: counts and grains must be at least 1")
-        if self.stride is not None and self.stride < 1:
+        if isinstance(self.stride, int) and self.stride < 1:
             raise LayoutError(f"axis {self.axis}: stride {self.stride}, expected at least 1")
 
 
