@@ -232,7 +232,11 @@ def _columns(path: Path) -> dict[str, Any]:
         ("step_plan_step", np.array([0, 2]), "in step_plan_step, expected -1..1"),
         ("step_kind", np.array([0, 7]), "7 is not a valid StepKind"),
         ("runs.input1", np.array([-2, -1]), "in runs.input1, expected -1..5"),
-        ("distinct", np.array([[0, 1, 2]]), "found distinct of int64 [1, 3], expected pairs [n, 2]"),
+        (
+            "distinct",
+            np.array([[0, 1, 2]]),
+            "found distinct of int64 [1, 3], expected pairs [n, 2]",
+        ),
         ("runs.step", np.array([1]), "columns differ in length"),
     ],
 )
