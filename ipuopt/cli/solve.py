@@ -152,13 +152,18 @@ def _pipeline(
 ) -> Result:
     from ipuopt import pipeline, warm
 
-    warm.start_if_cold()
     if options.time_limit_s is not None and not options.deterministic:
         # The limit holds for the whole command. In the repeatable mode efforts may follow from
         # the limit, so it must not depend on how long the imports took.
         left = options.time_limit_s - (time.monotonic() - started)
         options = replace(options, time_limit_s=max(MIN_TIME_S, left))
-    return pipeline.solve(workload, options, plan=plan, events=events)
+    compiling = warm.start_if_cold()
+    try:
+        return pipeline.solve(workload, options, plan=plan, events=events)
+    finally:
+        if compiling is not None:
+            compiling.kill()
+            compiling.wait()
 
 
 def _finish(
