@@ -226,7 +226,7 @@ def test_full_tile_raises_with_names() -> None:
 
 def test_tile_that_is_not_placed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither placed nor proven too full: no placement, and the report says where."""
-    monkeypatch.setattr(classes, "quick", lambda tables, goal: None)
+    monkeypatch.setattr(classes, "quick", lambda *_: None)
     monkeypatch.setattr(classes, "search", lambda problem, limits, goal, trials: None)
     placed, report = solve_program(make_program([(1, 64, 0, 2, 4)]), Limits(), heuristic_only=True)
     assert placed is None
@@ -235,7 +235,7 @@ def test_tile_that_is_not_placed_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_solver_places_what_heuristics_miss(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(classes, "quick", lambda tables, goal: None)
+    monkeypatch.setattr(classes, "quick", lambda *_: None)
     monkeypatch.setattr(classes, "search", lambda problem, limits, goal, trials: None)
     program = make_program([(1, 64, 0, 2, 4), (1, 64, 1, 2, 4)], distinct=[(0, 1)])
     placed, report = solve_program(program, Limits().within(20.0))
