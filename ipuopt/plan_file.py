@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from itertools import chain
 from pathlib import Path
@@ -49,6 +49,8 @@ def _wrong_types(record: Any, place: str) -> Iterator[tuple[str, str, str]]:
             yield inner, repr(value), "a whole number or null"
         elif is_dataclass(value):
             yield from _wrong_types(value, inner)
+        elif item.name == "terms" and not isinstance(value, Mapping):
+            yield inner, repr(value), "cycles by name"
         elif item.name == "terms":
             for name, cycles in value.items():
                 if type(cycles) is not int:

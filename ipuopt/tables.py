@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ipuopt.errors import InputError
+from ipuopt.layout import OrderKind
 from ipuopt.plan import Plan
-from ipuopt.program import Program, StepKind
+from ipuopt.program import Kernel, Program, StepKind
 from ipuopt.program_arrays import from_arrays, load_arrays, to_arrays
 from ipuopt.result import Built
 
@@ -53,7 +54,7 @@ def load_built(path: Path, plan: Plan) -> Built:
         columns = {name: arrays[name] for name in _RESULT_COLUMNS}
     except KeyError as error:
         raise _wrong(path, f"no array {error}") from None
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+    except (OSError, EOFError, IndexError, ValueError, zipfile.BadZipFile, zlib.error) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise _wrong(path, " ".join(reason.split())) from None
     _check_columns(path, program, columns)
@@ -88,8 +89,10 @@ def _check_indices(path: Path, program: Program, values: int, plan_steps: int) -
     limits = {
         "shards.tile": (shards.tile, 0, tiles),
         "shards.value": (shards.value, 0, values),
+        "shards.order": (shards.order, 0, len(OrderKind)),
         "runs.step": (program.runs.step, 0, steps),
         "runs.tile": (program.runs.tile, 0, tiles),
+        "runs.kernel": (program.runs.kernel, min(Kernel), max(Kernel) + 1),
         "runs.output": (program.runs.output, 0, count),
         "runs.input0": (program.runs.input0, -1, count),
         "runs.input1": (program.runs.input1, -1, count),

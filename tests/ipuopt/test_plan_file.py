@@ -46,6 +46,8 @@ def test_round_trip(tiny_result: Result, tmp_path: Path) -> None:
         (("steps", 0, "value"), -1, "steps[0]: found a reference to value -1, expected one of"),
         (("steps", 1, "inputs"), ["1"], "steps[1]: found a reference to value '1', expected one"),
         (("steps", 0, "terms", "exchange"), "9", "steps[0].terms.exchange: found '9', expected a"),
+        (("steps", 0, "terms"), "x", "steps[0].terms: found 'x', expected cycles by name"),
+        (("steps", 0, "terms"), 1.5, "steps[0].terms: found 1.5, expected cycles by name"),
         (("steps", 0, "surplus"), 1, "unexpected keyword argument 'surplus', expected a plan"),
     ],
 )

@@ -237,6 +237,9 @@ def _columns(path: Path) -> dict[str, Any]:
             np.array([[0, 1, 2]]),
             "found distinct of int64 [1, 3], expected pairs [n, 2]",
         ),
+        ("runs.kernel", np.array([0, 99]), "in runs.kernel, expected 0..7"),
+        ("shards.order", np.full(6, 2**40), "in shards.order, expected 0.."),
+        ("schema_version", np.zeros(0, dtype=np.int64), "expected the program tables of a run"),
         ("runs.step", np.array([1]), "columns differ in length"),
     ],
 )

@@ -86,6 +86,16 @@ def test_layout_that_cannot_be_is_a_violation(
     assert f"mapping plan {label}" in found
 
 
+def test_malformed_tables_end_the_check(solved: Result, tmp_path: Path) -> None:
+    """More words than a transfer can have: a violation, not an error of the parts that follow."""
+    transfers = solved.built.program.transfers
+    words = transfers.words.copy()
+    words[0] = 2**40
+    program = replace(solved.built.program, transfers=replace(transfers, words=words))
+    broken = replace(solved, built=replace(solved.built, program=program))
+    assert "lowering L1" in labels(broken, tmp_path / "run")
+
+
 def test_shorter_total_is_found(solved: Result, tmp_path: Path) -> None:
     """A report that claims fewer cycles than the tables take."""
     claimed = Total(heuristic=None, objective=solved.total.objective - 1, bound=None)
