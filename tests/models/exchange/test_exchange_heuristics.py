@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,12 +18,14 @@ from ipuopt.models.exchange import (
     append_only,
     check,
     horizon,
+    improve,
     insert_in_order,
     lower_bound,
     schedule_heuristic,
     solve,
 )
 from ipuopt.models.exchange import orders as order_module
+from ipuopt.models.exchange import search as search_module
 from ipuopt.models.exchange.colouring import by_matching
 from ipuopt.models.exchange.components import component_of
 from ipuopt.models.exchange.instance import Instance, instance, mirrored
@@ -273,6 +276,27 @@ def test_crowded_phases_are_never_refused(seed: int, single: bool) -> None:
     assert report.run.note == ""
     assert report.objective is not None and report.heuristic is not None
     assert report.objective < report.heuristic
+
+
+@pytest.mark.parametrize("single", [True, False])
+def test_every_order_tried_suits_its_direction_of_time(
+    single: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Insertion trusts its order: a transfer before one that it must follow (E5) goes unnoticed."""
+    directions = set()
+
+    def watched(phase: Instance, order: IntArray, *rest: Any) -> IntArray | None:
+        assert is_topological(phase, order)
+        directions.add(phase.mirror)
+        return run(phase, order, *rest)
+
+    monkeypatch.setattr(search_module, "run", watched)
+    phase = instance(tall_phase(0, single))
+    assert len(phase.before) > 20
+    search = Search(phase, append_only(tall_phase(0, single)).start)
+    improve.portfolio(search, 0, improve.Budget(None))
+    improve.perturb(search, 0, improve.Budget(100 * len(phase.receiver)), 0)
+    assert directions == {False, True}
 
 
 @given(st.data())

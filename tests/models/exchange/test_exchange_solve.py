@@ -339,7 +339,7 @@ def listed(problem: Problem) -> list[Transfer]:
 def repeatable(threads: int) -> tuple[list[int], SolveReport]:
     """An open phase, with little effort: CP-SAT is cut off, and perturbed orders end it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(strategy, "COMPONENT_EFFORT", 0.3)
+        patch.setattr(strategy, "COMPONENT_EFFORT", 0.1)
         limits = Limits(deterministic=True, threads=threads, seed=5)
         solution, report = solved(crowded(3, 25), limits)
     assert report.status is SolveStatus.FEASIBLE and report.limit is None
