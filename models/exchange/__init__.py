@@ -26,8 +26,8 @@ Follows      send bus :math:`[P, P + w)`;
              a receive do not overlap when their spans share a memory element
 Objective    minimise the horizon, the largest "done" over all tiles
 Bounds       per bus and per element: the one-machine relaxation with heads and tails,
-             preemptive schedule of Jackson (Carlier 1982, doi:10.1016/S0377-2217(82)80007-6);
-             longest chain of (E5)
+             preemptive schedule of Jackson (Carlier 1982, doi:10.1016/S0377-2217(82)80007-6),
+             heads and tails along the chains of (E5)
 
 All rules but (E1) are invariant under a shift of all starts, and turn into rules of the same
 kind when time runs backwards; insertion uses both (``insertion.py``). Evenness of two-word

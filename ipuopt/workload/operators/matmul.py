@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ipuopt.workload.model import Tensor
+from ipuopt.workload.model import Tensor, TensorKind
 from ipuopt.workload.operators.operator import OperandError, Operator, Signature, described
 
 
@@ -25,6 +25,11 @@ def _infer(inputs: tuple[Tensor, ...], attributes: Mapping[str, Any]) -> Signatu
     if right.shape[0] != inner:
         expected = f"[{inner}, N], as the last axis of {described(left)}"
         raise OperandError(1, described(right), expected)
+    if right.kind is TensorKind.RESULT:
+        # The kernel loads this operand block by block, an order that only the host makes
+        # (cost-model.md 1.6).
+        found = f"the result {described(right)}"
+        raise OperandError(1, found, "an input or a parameter as right operand")
     return Signature((*left.shape[:-1], right.shape[1]), "float16")
 
 

@@ -36,8 +36,8 @@ def matmul_labels(request: Request) -> Labels:
     left, right = request.inputs
     if request.sources[1] is Source.COMPUTED:
         raise InputError(
-            f"operation {name}: the right operand {right.name} is computed on the device; "
-            "expected an input or a parameter"
+            f"operations.{name}.inputs[1]: found the result {right.name!r}, "
+            "expected an input or a parameter as right operand"
         )
     computed = request.sources[0] is Source.COMPUTED
     of = Product(
