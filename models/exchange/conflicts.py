@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ipuopt.compiled import kernel
-from ipuopt.models.exchange.problem import IntArray, Problem
+from ipuopt.models.exchange.problem import BoolArray, IntArray, Problem
 from ipuopt.target.memory import element_range
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +27,22 @@ class Precedence:
 class Hot:
     """Elements of a tile that both its sends and its receives touch, numbered over all tiles.
 
-    A span touches the consecutive hot elements ``[first, first + count)``; the columns are by
-    transfer for sends, by receiver for receives.
+    Attributes
+    ----------
+    elements
+        Number of hot elements.
+    send_start, send_element
+        Hot elements of transfer ``j``, over all its source addresses:
+        ``send_element[send_start[j]:send_start[j + 1]]``, ascending.
+    receive_start, receive_element
+        The same for the spans written, by receiver.
     """
 
     elements: int
-    send_first: IntArray
-    send_count: IntArray
-    receive_first: IntArray
-    receive_count: IntArray
+    send_start: IntArray
+    send_element: IntArray
+    receive_start: IntArray
+    receive_element: IntArray
 
 
 _ADDRESS_BITS = 32
@@ -49,12 +53,13 @@ def precedence(problem: Problem) -> Precedence:
     """Pairs of (E5), without those that a chain of others implies."""
     receivers = np.diff(problem.destination_start)
     index = np.arange(len(problem), dtype=np.int64)
-    tile = np.concatenate((problem.source, problem.destination_tile))
-    transfer = np.concatenate((index, np.repeat(index, receivers)))
-    low = np.concatenate((problem.source_address, problem.destination_address))
+    iterations = problem.source_address.shape[1]
+    tile = np.concatenate((np.repeat(problem.source, iterations), problem.destination_tile))
+    transfer = np.concatenate((np.repeat(index, iterations), np.repeat(index, receivers)))
+    low = np.concatenate((problem.source_address.ravel(), problem.destination_address))
     high = low + 4 * problem.words[transfer]
     writes = np.zeros(len(tile), np.bool_)
-    writes[len(problem) :] = True
+    writes[len(problem) * iterations :] = True
     # Only tiles where some spans overlap at all need the replay; most phases have none.
     order = np.argsort((tile << _ADDRESS_BITS) + low, kind="stable")
     starts = ((tile << _ADDRESS_BITS) + low)[order]
@@ -129,26 +134,35 @@ def _chain_pairs(
 
 def hot_elements(problem: Problem) -> Hot:
     """Elements that a send and a receive of one tile share (E6)."""
-    words = problem.words
-    spread = np.repeat(words, np.diff(problem.destination_start))
-    source, receiver = problem.source, problem.destination_tile
-    send = element_range(problem.source_address, 4 * words)
-    receive = element_range(problem.destination_address, 4 * spread)
-    width = int(max(send[1].max(initial=0), receive[1].max(initial=0))) + 2
-    sends = np.zeros((problem.tiles, width), np.bool_)
-    receives = np.zeros((problem.tiles, width), np.bool_)
-    for mask, tile, (low, high) in ((sends, source, send), (receives, receiver, receive)):
-        for step in range(int((high - low).max(initial=0)) + 1):
-            mask[tile, np.minimum(low + step, high)] = True
-    shared = sends & receives
-    # rank[tile, e]: hot elements before element e of the tile, over all tiles before it too
-    rank: IntArray = (np.cumsum(shared.ravel()) - shared.ravel()).reshape(shared.shape)
-    send_first = rank[source, send[0]]
-    receive_first = rank[receiver, receive[0]]
+    iterations = problem.source_address.shape[1]
+    words = np.repeat(problem.words, np.diff(problem.destination_start))
+    sender, sent = _touched(problem.source_address.ravel(), np.repeat(problem.words, iterations))
+    sender //= iterations
+    receiver, received = _touched(problem.destination_address, words)
+    width = int(max(sent.max(initial=0), received.max(initial=0))) + 1
+    if iterations > 1:
+        sender, sent = np.divmod(np.unique(sender * width + sent), width)
+    send_place = problem.source[sender] * width + sent
+    receive_place = problem.destination_tile[receiver] * width + received
+    shared, other = np.zeros((2, problem.tiles * width), np.bool_)
+    shared[send_place] = True
+    other[receive_place] = True
+    shared &= other
+    number: IntArray = np.cumsum(shared) - shared
+    sends, receives = shared[send_place], shared[receive_place]
     return Hot(
         int(shared.sum()),
-        send_first,
-        rank[source, send[1] + 1] - send_first,
-        receive_first,
-        rank[receiver, receive[1] + 1] - receive_first,
+        np.searchsorted(sender[sends], np.arange(len(problem) + 1)),
+        number[send_place[sends]],
+        np.searchsorted(receiver[receives], np.arange(len(words) + 1)),
+        number[receive_place[receives]],
     )
+
+
+def _touched(address: IntArray, words: IntArray) -> tuple[IntArray, IntArray]:
+    """Pairs of a span's index and an element that it touches, in order."""
+    low, high = element_range(address, 4 * words)
+    count = high - low + 1
+    span = np.repeat(np.arange(len(low)), count)
+    before = np.cumsum(count) - count
+    return span, low[span] + np.arange(len(span)) - before[span]
