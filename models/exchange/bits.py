@@ -46,6 +46,16 @@ def fill(rows: BitRows, row: int, first: int, stop: int) -> None:
 
 
 @kernel
+def flip(rows: BitRows, row: int, first: int, stop: int) -> None:
+    """Free events ``[first, stop)`` of a row where all are taken."""
+    while first < stop:
+        word = first >> 6
+        end = min(stop, (word + 1) << 6)
+        rows[row, word] ^= _span_mask(first - (word << 6), end - (word << 6))
+        first = end
+
+
+@kernel
 def last_taken(rows: BitRows, row: int, first: int, stop: int) -> int:
     """Last taken event of ``[first, stop)``, -1 without one; events below 0 are free."""
     first = max(first, 0)

@@ -7,6 +7,7 @@ import numpy.typing as npt
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from ipuopt.models.exchange.claims import BUSES, FILL_ROW, TEST_ROW, Int32Array, Row
 from ipuopt.models.exchange.instance import Instance
 from ipuopt.models.exchange.problem import IntArray
 
@@ -15,13 +16,15 @@ def component_of(phase: Instance) -> tuple[int, IntArray]:
     """Number of components, and that of each transfer, from 0 in order of first listing.
 
     Orders of memory (E5) and shared elements (E6) join transfers of one tile only, so tiles joined
-    by transfers tell all.
+    by transfers, and by the partners that those reserve, tell all.
     """
     if not len(phase.words):
         return 0, np.zeros(0, np.int64)
-    source = np.repeat(phase.source, np.diff(phase.bounds))
+    wide = phase.partner >= 0
+    near = np.concatenate((np.repeat(phase.source, np.diff(phase.bounds)), phase.source[wide]))
+    far = np.concatenate((phase.receiver, phase.partner[wide]))
     shape = (phase.tiles, phase.tiles)
-    graph = coo_array((np.ones(len(source), np.int8), (source, phase.receiver)), shape=shape)
+    graph = coo_array((np.ones(len(near), np.int8), (near, far)), shape=shape)
     label = connected_components(graph, directed=False)[1][phase.source]
     _, first, inverse = np.unique(label, return_index=True, return_inverse=True)
     number = np.empty(len(first), np.int64)
@@ -36,41 +39,53 @@ def restrict(phase: Instance, transfers: IntArray) -> Instance:
     """
     counts = np.diff(phase.bounds)[transfers]
     receives = _ranges(phase.bounds[transfers], counts)
-    tiles, ends = _renumber(phase.source[transfers], phase.receiver[receives])
-    sends = _ranges(phase.send_first[transfers], phase.send_count[transfers])
-    receipts = _ranges(phase.receive_first[receives], phase.receive_count[receives])
-    hot = np.unique(np.concatenate((sends, receipts)))
+    partners = phase.partner[transfers]
+    ends = np.concatenate((phase.source[transfers], phase.receiver[receives], partners))
+    tiles, ends = np.unique(ends, return_inverse=True)
+    if tiles[0] < 0:  # no partner stays -1
+        tiles, ends = tiles[1:], ends - 1
+    each = np.diff(phase.claim_start)[transfers]
+    claims = phase.claims[_ranges(phase.claim_start[transfers], each)]
+    claim_start = _bounds(each)
+    rows = np.unique(claims[:, (TEST_ROW, FILL_ROW)])
+    hot = rows[rows >= Row.HOT * phase.tiles]
+    for column in (TEST_ROW, FILL_ROW):
+        claims[:, column] = _renumbered(claims[:, column], phase.tiles, tiles, hot)
     pairs = np.diff(phase.before_bounds)[transfers]
     pair = _ranges(phase.before_bounds[transfers], pairs)
+    buses = (np.arange(BUSES)[:, None] * phase.tiles + tiles).ravel()
     return phase._replace(
         tiles=len(tiles),
-        hot=len(hot),
+        rows=Row.HOT * len(tiles) + len(hot),
         source=ends[: len(transfers)],
         words=phase.words[transfers],
         bounds=_bounds(counts),
-        receiver=ends[len(transfers) :],
+        receiver=ends[len(transfers) : len(ends) - len(transfers)],
+        partner=ends[len(ends) - len(transfers) :],
         head=phase.head[transfers],
         tail=phase.tail[transfers],
         window=phase.window[receives],
+        window_length=phase.window_length[receives],
         write=phase.write[receives],
-        send_first=np.searchsorted(hot, phase.send_first[transfers]),
-        send_count=phase.send_count[transfers],
-        receive_first=np.searchsorted(hot, phase.receive_first[receives]),
-        receive_count=phase.receive_count[receives],
-        send_extra=phase.send_extra[transfers],
-        send_extra_most=phase.send_extra_most[tiles],
-        receive_extra=phase.receive_extra[tiles],
-        both_windows=phase.both_windows[tiles],
-        shortest=phase.shortest[tiles],
+        write_length=phase.write_length[receives],
+        claim_start=claim_start,
+        claim_stop=claim_start[:-1] + (phase.claim_stop - phase.claim_start[:-1])[transfers],
+        claims=claims,
+        longest=phase.longest[transfers],
+        shortest=phase.shortest[buses],
         before_bounds=_bounds(pairs),
         before=np.searchsorted(transfers, phase.before[pair]),
         lag=phase.lag[pair],
     )
 
 
-def _renumber(source: IntArray, receiver: IntArray) -> tuple[IntArray, IntArray]:
-    tiles, ends = np.unique(np.concatenate((source, receiver)), return_inverse=True)
-    return tiles, ends.astype(np.int64)
+def _renumbered(rows: Int32Array, tiles: int, kept: IntArray, hot: IntArray) -> IntArray:
+    """Numbers of bit rows when only tiles ``kept`` and rows ``hot`` are left."""
+    family, tile = np.divmod(rows, tiles)
+    place = family * len(kept) + np.searchsorted(kept, tile)
+    return np.where(
+        family < Row.HOT, place, Row.HOT * len(kept) + np.searchsorted(hot, rows)
+    ).astype(np.int64)
 
 
 def _bounds(counts: IntArray) -> IntArray:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from ortools.sat.python import cp_model
 
 from ipuopt.limits import Limits
+from ipuopt.models.exchange.claims import FILL_FIRST, FILL_LENGTH, FILL_ROW, TEST_ROW, Row
 from ipuopt.models.exchange.instance import Instance
-from ipuopt.models.exchange.problem import IntArray
+from ipuopt.models.exchange.problem import BoolArray, IntArray
 from ipuopt.models.exchange.timing import horizon_of
 from ipuopt.solvers import cpsat
-
-BoolArray = npt.NDArray[np.bool_]
 
 LARGEST = 400
 """Transfers of a component from which the model is not built: larger ones gain nothing in minutes,
@@ -27,6 +26,16 @@ CUT_ROUNDS = 4
 """Solves after which control events that still coincide (E4) are left to insertion."""
 
 
+class Sharing(NamedTuple):
+    """A send [P, P + lasting) and a receive [P' + first, + length) that may not overlap (E6)."""
+
+    send: int
+    lasting: int
+    receive: int
+    first: int
+    length: int
+
+
 @dataclass(frozen=True, slots=True)
 class Model:
     """The CP-SAT model and the handles needed to read it back."""
@@ -34,8 +43,8 @@ class Model:
     cp: cp_model.CpModel
     start: tuple[cp_model.IntVar, ...]
     horizon: cp_model.IntVar
-    before: dict[tuple[int, int], cp_model.IntVar]
-    """By (send, receive) of one element: whether the send comes first."""
+    before: dict[Sharing, cp_model.IntVar]
+    """Whether the send comes first."""
 
 
 def fits(phase: Instance) -> bool:
@@ -43,25 +52,33 @@ def fits(phase: Instance) -> bool:
     return len(phase.words) <= LARGEST and len(sharing_pairs(phase)) <= MOST_PAIRS
 
 
-def sharing_pairs(phase: Instance) -> list[tuple[int, int]]:
-    """Pairs (transfer that sends, receiver) that use one element of a tile (E6)."""
+def sharing_pairs(phase: Instance) -> list[Sharing]:
+    """Sends and receives that use one element of a tile (E6), as claims on bit rows.
+
+    A send and a receive that share several elements are one pair.
+    """
+    first_hot = Row.HOT * phase.tiles
+    owner = np.repeat(np.arange(len(phase.words)), np.diff(phase.claim_start))
+    elements = (phase.rows - first_hot) // 2
+    filled = phase.claims[:, FILL_ROW]
     senders: dict[int, list[int]] = {}
-    for transfer in np.flatnonzero(phase.send_count):
-        first = int(phase.send_first[transfer])
-        for row in range(first, first + int(phase.send_count[transfer])):
-            senders.setdefault(row, []).append(int(transfer))
-    pairs: set[tuple[int, int]] = set()
-    for receive in np.flatnonzero(phase.receive_count):
-        first = int(phase.receive_first[receive])
-        for row in range(first, first + int(phase.receive_count[receive])):
-            pairs.update((transfer, int(receive)) for transfer in senders[row])
-            if len(pairs) > MOST_PAIRS:
-                return sorted(pairs)
-    return sorted(pairs)
+    for claim in np.flatnonzero((filled >= first_hot) & (filled < first_hot + elements)):
+        senders.setdefault(int(filled[claim]), []).append(int(claim))
+    pairs: dict[tuple[int, int, int, int], Sharing] = {}
+    for claim in np.flatnonzero(filled >= first_hot + elements):
+        first, length = (int(phase.claims[claim, k]) for k in (FILL_FIRST, FILL_LENGTH))
+        i = int(owner[claim])
+        for other in senders[int(filled[claim]) - elements]:
+            j = int(owner[other])
+            lasting = int(phase.claims[other, FILL_LENGTH])
+            pairs[j, i, first, length] = Sharing(j, lasting, i, first, length)
+        if len(pairs) > MOST_PAIRS:
+            break
+    return list(pairs.values())
 
 
 def build(phase: Instance, least: int, most: int) -> Model:
-    """Translate a component into CP-SAT, without (E4); no solving.
+    """Translate a component into CP-SAT, without (E4) and (E7); no solving.
 
     Parameters
     ----------
@@ -74,40 +91,44 @@ def build(phase: Instance, least: int, most: int) -> Model:
     words = [int(w) for w in phase.words]
     tail = [int(q) for q in phase.tail]
     horizon = cp.new_int_var(least, most, "horizon")
+    both = np.zeros(phase.tiles, np.bool_)
+    tested = phase.claims[:, TEST_ROW]
+    family, tile_of = np.divmod(tested, phase.tiles)
+    both[tile_of[family == Row.WRITE]] = True
     start = tuple(
         cp.new_int_var(int(head), most - tail[j], f"start[{j}]")  # (E1)
         for j, head in enumerate(phase.head)
     )
-    sends: list[list[cp_model.IntervalVar]] = [[] for _ in range(phase.tiles)]
-    windows: list[list[cp_model.IntervalVar]] = [[] for _ in range(phase.tiles)]
-    writes: list[list[cp_model.IntervalVar]] = [[] for _ in range(phase.tiles)]
+    buses: dict[tuple[Row, int], list[cp_model.IntervalVar]] = {}
+
+    def take(family: Row, tile: int, at: cp_model.LinearExpr | int, length: int) -> None:
+        interval = cp.new_fixed_size_interval_var(at, length, "")
+        buses.setdefault((family, tile), []).append(interval)
+
     for j, at in enumerate(start):
-        sends[int(phase.source[j])].append(cp.new_fixed_size_interval_var(at, words[j], ""))
+        take(Row.SEND, int(phase.source[j]), at, words[j])
+        if phase.partner[j] >= 0:
+            for family in (Row.SEND, Row.WINDOW, Row.WRITE):
+                take(family, int(phase.partner[j]), at, words[j])
         for r in range(int(phase.bounds[j]), int(phase.bounds[j + 1])):
             tile = int(phase.receiver[r])
-            offset = int(phase.window[r])
-            windows[tile].append(cp.new_fixed_size_interval_var(at + offset, words[j], ""))
-            if phase.both_windows[tile]:
-                offset = int(phase.write[r])
-                writes[tile].append(cp.new_fixed_size_interval_var(at + offset, words[j], ""))
+            take(Row.WINDOW, tile, at + int(phase.window[r]), int(phase.window_length[r]))
+            if both[tile]:
+                take(Row.WRITE, tile, at + int(phase.write[r]), int(phase.write_length[r]))
         cp.add(at + tail[j] <= horizon)
-    for bus in (*sends, *windows, *writes):  # (E2), (E3)
+    for bus in buses.values():  # (E2), (E3)
         if len(bus) > 1:
             cp.add_no_overlap(bus)
     after = np.repeat(np.arange(len(words)), np.diff(phase.before_bounds))
     for first, second, lag in zip(phase.before, after, phase.lag, strict=True):
         cp.add(start[int(second)] >= start[int(first)] + int(lag))  # (E5)
     before = {}
-    owner = np.repeat(np.arange(len(words)), np.diff(phase.bounds))
-    for j, r in sharing_pairs(phase):  # (E6)
-        i = int(owner[r])
-        write = start[i] + int(phase.write[r])
+    for pair in sharing_pairs(phase):  # (E6)
         sends_first = cp.new_bool_var("")
-        sent = start[j] + words[j] + int(phase.send_extra[j])
-        cp.add(sent <= write).only_enforce_if(sends_first)
-        written = write + words[i] + 5 + (words[i] == 52)
-        cp.add(written <= start[j]).only_enforce_if(~sends_first)
-        before[j, r] = sends_first
+        write = start[pair.receive] + pair.first
+        cp.add(start[pair.send] + pair.lasting <= write).only_enforce_if(sends_first)
+        cp.add(write + pair.length <= start[pair.send]).only_enforce_if(~sends_first)
+        before[pair] = sends_first
     cp.minimize(horizon)
     return Model(cp, start, horizon, before)
 
@@ -116,9 +137,8 @@ def hint_of(model: Model, phase: Instance, start: IntArray) -> dict[int, int]:
     """Value of every variable under a valid schedule."""
     hint = {variable.index: int(start[j]) for j, variable in enumerate(model.start)}
     hint[model.horizon.index] = horizon_of(start, phase.tail)
-    owner = np.repeat(np.arange(len(start)), np.diff(phase.bounds))
-    for (j, r), first in model.before.items():
-        hint[first.index] = int(start[j] < start[owner[r]] + phase.write[r])
+    for pair, first in model.before.items():
+        hint[first.index] = int(start[pair.send] < start[pair.receive] + pair.first)
     return hint
 
 
@@ -129,11 +149,17 @@ def coinciding(phase: Instance, start: IntArray, pointers: BoolArray) -> list[tu
     receivers whose pointer event can never be dropped.
     """
     owner = np.repeat(np.arange(len(start)), np.diff(phase.bounds))
-    opening = phase.window
-    closing = phase.window + phase.words[owner]
-    everyone = np.ones(len(owner), np.bool_)
+    wide = phase.partner[owner] >= 0
+    format_on = phase.write - 2
+    opened = ~wide | (phase.window < format_on)
     found = []
-    kinds = ((opening, everyone), (closing, everyone), (phase.write, pointers))
+    kinds = (
+        (phase.window, opened),
+        (phase.window + phase.write_length, opened),
+        (phase.write, pointers | wide),
+        (format_on, wide),
+        (format_on + phase.write_length, wide),
+    )
     own: dict[tuple[int, int], int] = {
         (int(tile), int(at)): j
         for j, (tile, at) in enumerate(zip(phase.source, start, strict=True))
@@ -151,7 +177,7 @@ def coinciding(phase: Instance, start: IntArray, pointers: BoolArray) -> list[tu
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Starts that satisfy all but perhaps (E4), the proven bound, and how it went."""
+    """Starts that satisfy all but perhaps (E4) and (E7), the proven bound, and how it went."""
 
     start: IntArray | None
     bound: int | None

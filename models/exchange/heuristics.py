@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ipuopt.models.exchange import orders
-from ipuopt.models.exchange.bounds import lower_bound_of
+from ipuopt.models.exchange.bounds import lower_bound
 from ipuopt.models.exchange.instance import Instance, instance
 from ipuopt.models.exchange.problem import IntArray, Problem, Solution
 from ipuopt.models.exchange.search import run, run_appending
@@ -24,7 +24,7 @@ def append_only(problem: Problem) -> Solution:
     is kept, the most loaded endpoint and the longest transfer first, the former alone in phases of
     more than :data:`LARGE` receivers.
     """
-    return Solution(append_starts(instance(problem)))
+    return Solution(append_starts(instance(problem)), problem.paired)
 
 
 def append_starts(phase: Instance) -> IntArray:
@@ -55,11 +55,11 @@ def insert_in_order(problem: Problem, order: IntArray) -> Solution:
     after = np.repeat(np.arange(count), np.diff(phase.before_bounds))
     if np.any(rank[phase.before] > rank[after]):
         raise ValueError(f"{problem.name}: the order breaks a dependency (E5)")
-    horizon = 2 * lower_bound_of(phase)[0] + 64
+    horizon = 2 * lower_bound(problem)[0] + 64
     while True:
         start = run(phase, order, horizon)
         if start is not None:
-            return Solution(start)
+            return Solution(start, problem.paired)
         horizon *= 2
 
 
@@ -67,4 +67,4 @@ def schedule_heuristic(problem: Problem) -> tuple[Solution, int]:
     """The baseline and its horizon in events."""
     phase = instance(problem)
     start = append_starts(phase)
-    return Solution(start), horizon_of(start, phase.tail)
+    return Solution(start, problem.paired), horizon_of(start, phase.tail)

@@ -13,7 +13,7 @@ from ipuopt.models.exchange.colouring import by_matching
 from ipuopt.models.exchange.components import restrict
 from ipuopt.models.exchange.instance import Instance
 from ipuopt.models.exchange.problem import IntArray
-from ipuopt.models.exchange.search import Search
+from ipuopt.models.exchange.search import Search, Stop, run
 
 PORTFOLIO = ((48, 0), (16, 0), (5, 5), (5, 0), (2, 5), (16, 16), (0, 0))
 """Weights (load, words) of :func:`~ipuopt.models.exchange.orders.dispatch`, in the order tried.
@@ -82,6 +82,18 @@ def portfolio(search: Search, target: int, budget: Budget) -> None:
         search.justify(search.start, LAST_ROUNDS)
 
 
+def quick(phase: Instance, horizon: int, stop: Stop, budget: Budget) -> IntArray | None:
+    """Starts by one list schedule and one round of improvement, if they end before ``horizon``."""
+    if not budget.take(phase):
+        return None
+    start = run(phase, orders.dispatch(phase, 5, 5), 2 * horizon, stop)
+    if start is None:
+        return None
+    search = Search(phase, start, stop)
+    search.justify(start, 1)
+    return search.start
+
+
 def perturb(search: Search, target: int, budget: Budget, seed: int) -> None:
     """Try orders near the incumbent's and random weights until nothing gains any more.
 
@@ -132,4 +144,6 @@ def _try(search: Search, phase: Instance, order: IntArray, target: int) -> None:
     start = search.insert(phase, order, limit)
     if start is None and limit < search.horizon:
         start = search.insert(phase, order, 2 * search.horizon)
+    if start is not None and phase.mirror:
+        start = search.insert_again(start)
     search.justify(start, ROUNDS)

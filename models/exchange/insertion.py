@@ -7,6 +7,7 @@ import numpy as np
 from ipuopt.compiled import kernel
 from ipuopt.models.exchange.fit import earliest
 from ipuopt.models.exchange.instance import Instance
+from ipuopt.models.exchange.parity import encodable
 from ipuopt.models.exchange.problem import IntArray
 from ipuopt.models.exchange.state import State, place
 
@@ -29,8 +30,10 @@ def insert_all(p: Instance, s: State, order: IntArray, horizon: int, appending: 
     the source, nor before the previous write end of any receiver. One kernel serves both ways:
     compiling it twice would take longer than most phases.
 
+    Forward in time, a start at which a row of instructions could not be encoded is passed over (E7).
     False as soon as a transfer would end after ``horizon``.
     """
+    saved = np.empty(np.diff(p.claim_start).max(), np.uint64)
     send_end = np.zeros(p.tiles, np.int64)
     write_end = np.zeros(p.tiles, np.int64)
     for transfer in order:
@@ -41,11 +44,14 @@ def insert_all(p: Instance, s: State, order: IntArray, horizon: int, appending: 
             for receive in range(p.bounds[transfer], p.bounds[transfer + 1]):
                 free = max(free, write_end[p.receiver[receive]])
             start = max(start, free + p.head[transfer])
-        start = earliest(p, s, transfer, start, horizon - p.tail[transfer])
+        latest = horizon - p.tail[transfer]
+        start = earliest(p, s, transfer, start, latest)
+        while start >= 0 and not p.mirror and not encodable(p, s, transfer, start, saved):
+            start = earliest(p, s, transfer, start + 1, latest)
         if start < 0:
             return False
         place(p, s, transfer, start)
         send_end[tile] = start + words
         for receive in range(p.bounds[transfer], p.bounds[transfer + 1]):
-            write_end[p.receiver[receive]] = start + p.write[receive] + words
+            write_end[p.receiver[receive]] = start + p.write[receive] + p.write_length[receive]
     return True

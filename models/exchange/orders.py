@@ -165,7 +165,9 @@ def _dispatch(
         to_send[source] -= words
         for receive in receives:
             tile = p.receiver[receive]
-            offset = p.write[receive] if appending else p.window[receive]
-            receive_end[tile] = start + offset + words
+            if appending:
+                receive_end[tile] = start + p.write[receive] + p.write_length[receive]
+            else:
+                receive_end[tile] = start + p.window[receive] + p.window_length[receive]
             to_receive[tile] -= words
     return result, end

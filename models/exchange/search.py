@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ipuopt.models.exchange.components import component_of, largest_by
 from ipuopt.models.exchange.insertion import insert_all
 from ipuopt.models.exchange.instance import Instance, mirrored
-from ipuopt.models.exchange.orders import by_end
+from ipuopt.models.exchange.orders import by_end, topological
 from ipuopt.models.exchange.problem import IntArray
 from ipuopt.models.exchange.state import empty_state
 from ipuopt.models.exchange.timing import horizon_of
@@ -98,14 +98,23 @@ class Search:
         return True
 
     def insert(self, phase: Instance, order: IntArray, limit: int) -> IntArray | None:
-        """Insert in ``order`` in the direction of ``phase``; offer and return forward starts."""
+        """Insert in ``order`` in the direction of ``phase``; offer and return forward starts.
+
+        Insertion backward in time does not look at (E7): what it finds is no schedule yet, and not
+        offered.
+        """
         start = run(phase, order, limit, self.stop)
         if start is None:
             return None
         if phase.mirror:
-            start = reverse(phase, start)
+            return reverse(phase, start)
         self.offer(start)
         return start
+
+    def insert_again(self, start: IntArray) -> IntArray | None:
+        """Insert forward in the order of ``start``, which need not be a valid schedule."""
+        limit = round((1 + SLACK) * horizon_of(start, self.forward.tail)) + 1
+        return self.insert(self.forward, topological(self.forward, start), limit)
 
     def justify(self, start: IntArray | None, rounds: int) -> None:
         """Forward-backward improvement from ``start``, while it ends earlier each round.

@@ -1,4 +1,4 @@
-"""Strategy for one phase: bound, baseline, insertion, components by CP-SAT, perturbation."""
+"""Strategy for one phase: bound, baseline, widths, insertion, components by CP-SAT, perturbation."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import numpy as np
 from ipuopt.errors import CheckError
 from ipuopt.limits import Limits
 from ipuopt.models.exchange import exact, improve
-from ipuopt.models.exchange.bounds import lower_bound_of
+from ipuopt.models.exchange.bounds import lower_bound
 from ipuopt.models.exchange.check import check, horizon
 from ipuopt.models.exchange.components import restrict
 from ipuopt.models.exchange.heuristics import append_starts
-from ipuopt.models.exchange.instance import BoolArray, Instance, instance
+from ipuopt.models.exchange.instance import Instance, instance
 from ipuopt.models.exchange.orders import topological
-from ipuopt.models.exchange.problem import IntArray, Problem, Solution
+from ipuopt.models.exchange.problem import BoolArray, IntArray, Problem, Solution
 from ipuopt.models.exchange.search import Search
 from ipuopt.models.exchange.timing import horizon_of
+from ipuopt.models.exchange.widths import choices, qualifying
 from ipuopt.report import Limit, RunInfo, SolveReport, SolveStatus, TracePoint, status_of
 
 STAGE = "exchange"
@@ -34,8 +35,22 @@ COMPONENT_EFFORT = 5.0
 to 10 seconds of one core on these models."""
 
 
-def solve(problem: Problem, limits: Limits) -> tuple[Solution, SolveReport]:
+def solve(
+    problem: Problem, limits: Limits, *, free: bool = False, warm: Solution | None = None
+) -> tuple[Solution, SolveReport]:
     """Schedule a phase.
+
+    Parameters
+    ----------
+    problem
+        The phase.
+    limits
+        When to stop.
+    free
+        Whether the width of each transfer that qualifies for Paired64 is a decision; widths are
+        those given otherwise, and the bound holds for them alone.
+    warm
+        A schedule to start from, of the given widths unless ``free``; left out if it is not valid.
 
     The search ends at the bound, at the accepted gap, at a limit, or by its own rule: once
     :data:`~ipuopt.models.exchange.improve.PATIENCE` perturbed orders in a row bring nothing.
@@ -52,27 +67,46 @@ def solve(problem: Problem, limits: Limits) -> tuple[Solution, SolveReport]:
     CheckError
         If the checker refuses the baseline itself.
     """
-    return _Run(problem, limits).finish()
+    return _Run(problem, limits, free, warm).finish()
 
 
 class _Run:
     """State of one solve."""
 
-    def __init__(self, problem: Problem, limits: Limits) -> None:
-        self.problem, self.limits = problem, limits
+    def __init__(self, problem: Problem, limits: Limits, free: bool, warm: Solution | None) -> None:
+        self.problem, self.limits, self.free = problem, limits, free
         self.begin = time.monotonic()
         self.trace: list[TracePoint] = []
         self.notes: list[str] = []
         self.solver = "none"
         self.build_time_s = 0.0
         self.refused = False
-        phase = instance(problem)
-        self.bound, self.source = lower_bound_of(phase)
+        self.bound, self.source = lower_bound(problem, free=free)
         limits.on_bound(STAGE, self.bound)
-        self.baseline = append_starts(phase)
-        self.search = Search(phase, self.baseline, limits.expired)
+        phase = instance(problem)
+        self.baseline = Solution(append_starts(phase), problem.paired)
+        self.paired = problem.paired
+        self.search = Search(phase, self.baseline.start, limits.expired)
         self.heuristic = self.search.horizon
+        if warm is not None and (free or np.array_equal(warm.paired, problem.paired)):
+            self._warm(warm)
         self._progress()
+
+    def _warm(self, warm: Solution) -> None:
+        if check(self.problem, warm):
+            self.notes.append("the schedule to start from is not valid")
+            return
+        if horizon(self.problem, warm) < self.search.horizon:
+            self._widths(warm.paired, warm.start)
+
+    def _widths(self, paired: BoolArray, start: IntArray) -> None:
+        """Go on with other widths and a valid schedule of them."""
+        if not np.array_equal(paired, self.paired):
+            self.paired = paired
+            phase = instance(self.problem, paired)
+            self.search = Search(phase, start, self.limits.expired)
+        else:
+            self.search.offer(start)
 
     @property
     def target(self) -> int:
@@ -85,6 +119,8 @@ class _Run:
         """Run the stages and report."""
         receivers = improve.EFFORT if self.limits.deterministic else None
         budget = improve.Budget(receivers)
+        if self.free and self.search.horizon > self.target:
+            self._choose_widths(budget)
         improve.portfolio(self.search, self.target, budget)
         self._progress()
         if self.search.horizon > self.target and not self.limits.expired():
@@ -93,6 +129,17 @@ class _Run:
             improve.perturb(self.search, self.target, budget, self.limits.seed)
             self._progress()
         return self._report()
+
+    def _choose_widths(self, budget: improve.Budget) -> None:
+        """Try a few choices of widths with the quickest orders; go on with the best."""
+        for paired in choices(self.problem):
+            if self.limits.expired() or np.array_equal(paired, self.problem.paired):
+                continue
+            phase = instance(self.problem, paired)
+            start = improve.quick(phase, self.search.horizon, self.limits.expired, budget)
+            if start is not None and horizon_of(start, phase.tail) < self.search.horizon:
+                self._widths(paired, start)
+                self._progress()
 
     def _progress(self) -> None:
         value = self.search.horizon
@@ -103,6 +150,7 @@ class _Run:
     def _components(self) -> None:
         """Solve the open components that are small enough, latest first.
 
+        Bounds found here hold for the widths at hand, so they count where those are given.
         Components of one shape differ by the distances of their tiles only: what the solver finds
         for one is tried as an order of insertion for the next.
         """
@@ -152,13 +200,14 @@ class _Run:
         if answer.start is not None:
             self._offer(answer.start, phase, transfers)
             self._keep(answer.start, phase, transfers)
-        if answer.bound is not None and answer.bound > self.bound:
+        decided = self.free and bool(qualifying(self.problem).any())
+        if not decided and answer.bound is not None and answer.bound > self.bound:
             self.bound, self.source = answer.bound, "cp-sat"
             self.limits.on_bound(STAGE, self.bound)
         self._progress()
 
     def _offer(self, found: IntArray, phase: Instance, transfers: IntArray) -> None:
-        """Insert in the order of ``found``: that also mends coinciding controls (E4)."""
+        """Insert in the order of ``found``: that also mends control events (E4), (E7)."""
         part = Search(phase, self.search.start[transfers])
         part.justify(part.insert(phase, topological(phase, found), 2 * part.horizon), 1)
         start = self.search.start.copy()
@@ -168,31 +217,30 @@ class _Run:
     def _keep(self, found: IntArray, phase: Instance, transfers: IntArray) -> None:
         """Take over ``found`` as it is if that ends earlier and is valid.
 
-        Insertion is stricter than the rules where pointers may be dropped (E4), and where sends or
-        receives of one tile differ in what they add to their interval (E6). Only control events
-        (E4) may coincide in an honest answer.
+        Insertion is stricter than the rules where pointers may be dropped (E4, E7). Only control
+        events may be at fault in an honest answer.
         """
         component = self.search.component[transfers[0]]
         if horizon_of(found, phase.tail) >= self.search.horizons[component]:
             return
         start = self.search.start.copy()
         start[transfers] = found
-        violations = check(self.problem, Solution(start))
+        violations = check(self.problem, Solution(start, self.paired))
         if not violations:
             self.search.offer(start)
         for label, message in violations:
-            if label != "E4":
+            if label not in ("E4", "E7"):
                 self.notes.append(f"refused: {label}: {message}")
                 self.refused = True
                 return
 
     def _report(self) -> tuple[Solution, SolveReport]:
-        solution = Solution(self.search.start)
+        solution = Solution(self.search.start, self.paired)
         violations = check(self.problem, solution)
         if violations:
             self.notes.append(f"refused: {violations[0][0]}: {violations[0][1]}")
             self.refused = True
-            solution = Solution(self.baseline)
+            solution = self.baseline
             violations = check(self.problem, solution)
             if violations:
                 raise CheckError(f"exchange {self.problem.name}", violations)
@@ -200,7 +248,7 @@ class _Run:
         if self.bound > objective:
             self.notes.append(f"refused: bound {self.bound} above a checked horizon {objective}")
             self.refused = True
-            self.bound, self.source = lower_bound_of(self.search.forward)
+            self.bound, self.source = lower_bound(self.problem, free=self.free)
         status = status_of(objective, self.bound)
         return solution, SolveReport(
             stage=STAGE,

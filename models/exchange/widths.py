@@ -68,3 +68,20 @@ def _times(problem: Problem) -> tuple[IntArray, IntArray]:
     mux = time_to_mux(problem.tiles)
     partner = np.where(PARTNER[receiver] < problem.tiles, PARTNER[receiver], receiver)
     return mux[source, receiver].astype(np.int64), mux[source, partner].astype(np.int64)
+
+
+def choices(problem: Problem) -> list[BoolArray]:
+    """Choices of widths worth a try: every qualifying transfer from some number of items on, or none.
+
+    An early receiver is taken for more than 51 events longer than the items last (``ipu21.md``
+    3.2), so short transfers may lose by the double width.
+    """
+    may = qualifying(problem)
+    items = problem.words // 2
+    steps = [
+        least for least in (LEAST_ITEMS, 96, 144, 216, 324, 486) if np.any(may & (items >= least))
+    ]
+    masks = [may & (items >= least) for least in steps]
+    masks.append(np.zeros(len(problem), np.bool_))
+    unique = {mask.tobytes(): mask for mask in masks}
+    return list(unique.values())
