@@ -1,0 +1,106 @@
+"""Rows of a schedule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ipuopt.codegen.rows.emission import write_rows
+from ipuopt.codegen.rows.instructions import TABLE, WordArray
+from ipuopt.codegen.rows.steps import END, START, Steps, steps_of
+from ipuopt.errors import CheckError
+from ipuopt.models.exchange.problem import BoolArray, IntArray, Problem, Solution
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of one phase, one after another.
+
+    Attributes
+    ----------
+    words
+        32-bit words of all rows, shape ``(words,)``.
+    bounds
+        First word of each tile's row, shape ``(tiles + 1,)``.
+    done
+        Event at which each row ends, shape ``(tiles,)``.
+    """
+
+    words: WordArray
+    bounds: IntArray
+    done: IntArray
+
+    @property
+    def horizon(self) -> int:
+        """Largest end of a row in events."""
+        return int(self.done.max(initial=0))
+
+    def row(self, tile: int) -> WordArray:
+        """Words of one tile."""
+        return self.words[self.bounds[tile] : self.bounds[tile + 1]]
+
+
+def encode_rows(problem: Problem, solution: Solution, *, iteration: int = 0) -> Rows:
+    """Encode a schedule exactly; canonical rows where those can be (``ipu21.md`` 4).
+
+    A pointer that continues the address of the receive before is left out, unless only keeping
+    it makes the row encodable.
+
+    Parameters
+    ----------
+    problem, solution
+        The phase and a schedule that the checker of the model accepts.
+    iteration
+        Which of the source addresses of a repeat the rows send from.
+
+    Raises
+    ------
+    CheckError
+        E7, with tile and event: two controls of one kind coincide, one falls on the first two
+        events of a message, or a two-word instruction can start at no even word.
+    """
+    steps = steps_of(problem, solution, iteration)
+    inside, overlap = _inside(steps)
+    _refuse(problem, steps, np.flatnonzero(steps.clash | overlap), "controls or messages collide")
+    tiles = problem.tiles
+    # Five words a step at most (two delays and one more, a pair), and what long waits take.
+    waits = steps.done // TABLE["delay"].longest + 3
+    words = np.zeros(5 * len(steps.event) + int(waits.sum()), np.uint32)
+    ends, failed = np.zeros((2, tiles), np.int64)
+    write_rows(
+        steps.bounds,
+        steps.done,
+        steps.event,
+        steps.kind,
+        inside,
+        steps.xpic,
+        steps.pic,
+        steps.optional,
+        steps.message,
+        words,
+        ends,
+        failed,
+    )
+    _refuse(problem, steps, failed[failed >= 0], "no even word for a two-word instruction")
+    bounds = np.concatenate(([0], ends))
+    return Rows(words[: bounds[-1]].copy(), bounds, steps.done)
+
+
+def _inside(steps: Steps) -> tuple[BoolArray, BoolArray]:
+    """Whether a message is under way before each step, and steps where messages overlap."""
+    change = np.where(steps.kind == START, 1, 0) - np.where(steps.kind == END, 1, 0)
+    under_way = np.cumsum(change) - change
+    overlap = (under_way + change < 0) | (under_way + change > 1)
+    return under_way > 0, overlap
+
+
+def _refuse(problem: Problem, steps: Steps, bad: IntArray, found: str) -> None:
+    if not len(bad):
+        return
+    tiles = np.searchsorted(steps.bounds, bad, side="right") - 1
+    violations = tuple(
+        ("E7", f"tile {tile}, event {event}: {found}")
+        for tile, event in zip(tiles.tolist(), steps.event[bad].tolist(), strict=True)
+    )
+    raise CheckError(f"rows of {problem.name}", violations)
