@@ -3,11 +3,23 @@
 A row is straight-line code timed in events since the sync (``ipu21.md`` 3, 4). Its steps are the
 starts and ends of the tile's messages and the control events of what it receives
 (:mod:`~ipuopt.codegen.rows.steps`); :mod:`~ipuopt.codegen.rows.emission` writes them as
-instructions of one table (:mod:`~ipuopt.codegen.rows.instructions`).
+instructions of one table (:mod:`~ipuopt.codegen.rows.instructions`). Decoded events are joined
+over all tiles to a schedule again (:mod:`~ipuopt.codegen.rows.rebuild`).
 """
 
 from __future__ import annotations
 
+from ipuopt.codegen.rows.decode import Events, decode_row, decode_rows
 from ipuopt.codegen.rows.encode import Rows, encode_rows
+from ipuopt.codegen.rows.files import write_rows
+from ipuopt.codegen.rows.rebuild import rebuild
 
-__all__ = ["Rows", "encode_rows"]
+__all__ = [
+    "Events",
+    "Rows",
+    "decode_row",
+    "decode_rows",
+    "encode_rows",
+    "rebuild",
+    "write_rows",
+]

@@ -60,14 +60,21 @@ def encode_rows(problem: Problem, solution: Solution, *, iteration: int = 0) -> 
         E7, with tile and event: two controls of one kind coincide, one falls on the first two
         events of a message, or a two-word instruction can start at no even word.
     """
-    steps = steps_of(problem, solution, iteration)
+    if len(problem) and int(solution.start.min()) < 0:
+        at = int(solution.start.argmin())
+        found = f"a message that starts at event {solution.start[at]}, expected 0 or later"
+        raise CheckError(f"rows of {problem.name}", (("E1", f"transfer {at}: {found}"),))
+    return rows_of(problem.name, steps_of(problem, solution, iteration))
+
+
+def rows_of(name: str, steps: Steps) -> Rows:
+    """Rows of given steps, ``name`` for messages; raises as :func:`encode_rows`."""
     inside, overlap = _inside(steps)
-    _refuse(problem, steps, np.flatnonzero(steps.clash | overlap), "controls or messages collide")
-    tiles = problem.tiles
+    _refuse(name, steps, np.flatnonzero(steps.clash | overlap), "controls or messages collide")
     # Five words a step at most (two delays and one more, a pair), and what long waits take.
     waits = steps.done // TABLE["delay"].longest + 3
     words = np.zeros(5 * len(steps.event) + int(waits.sum()), np.uint32)
-    ends, failed = np.zeros((2, tiles), np.int64)
+    ends, failed = np.zeros((2, len(steps.done)), np.int64)
     write_rows(
         steps.bounds,
         steps.done,
@@ -82,7 +89,7 @@ def encode_rows(problem: Problem, solution: Solution, *, iteration: int = 0) -> 
         ends,
         failed,
     )
-    _refuse(problem, steps, failed[failed >= 0], "no even word for a two-word instruction")
+    _refuse(name, steps, failed[failed >= 0], "no even word for a two-word instruction")
     bounds = np.concatenate(([0], ends))
     return Rows(words[: bounds[-1]].copy(), bounds, steps.done)
 
@@ -95,7 +102,7 @@ def _inside(steps: Steps) -> tuple[BoolArray, BoolArray]:
     return under_way > 0, overlap
 
 
-def _refuse(problem: Problem, steps: Steps, bad: IntArray, found: str) -> None:
+def _refuse(name: str, steps: Steps, bad: IntArray, found: str) -> None:
     if not len(bad):
         return
     tiles = np.searchsorted(steps.bounds, bad, side="right") - 1
@@ -103,4 +110,4 @@ def _refuse(problem: Problem, steps: Steps, bad: IntArray, found: str) -> None:
         ("E7", f"tile {tile}, event {event}: {found}")
         for tile, event in zip(tiles.tolist(), steps.event[bad].tolist(), strict=True)
     )
-    raise CheckError(f"rows of {problem.name}", violations)
+    raise CheckError(f"rows of {name}", violations)

@@ -160,11 +160,12 @@ def _chains(
 
 def _merged(tokens: _Tokens, tiles: int, done: IntArray) -> Steps:
     order = np.argsort(tokens.key, kind="stable")
-    key, operand, optional = tokens.key[order], tokens.operand[order], tokens.optional[order]
+    key, optional = tokens.key[order], tokens.optional[order]
     blocked = _on_start(key)
     # A pointer that may be dropped gives way (rule 2).
     kept = ~(optional & (blocked | _doubled(key)))
-    key, operand, optional, blocked = (c[kept] for c in (key, operand, optional, blocked))
+    key, operand = key[kept], tokens.operand[order][kept]
+    optional, blocked = optional[kept], blocked[kept]
     kind, moment = key & 3, key >> 2
     blocked |= _doubled(key)
     group = np.where(kind == _PIC, CONTROL, kind)
