@@ -1,21 +1,38 @@
-"""Lower bounds on the horizon of a phase."""
+"""Lower bounds on the horizon of a phase, for widths as given or for every choice of them."""
 
 from __future__ import annotations
 
-import heapq
+from dataclasses import dataclass
 
 import numpy as np
 
 from ipuopt.compiled import kernel
-from ipuopt.models.exchange.instance import Instance, instance
-from ipuopt.models.exchange.problem import IntArray, Problem
+from ipuopt.models.exchange.bounds_cliques import heaviest
+from ipuopt.models.exchange.bounds_machines import Jobs, joined, one_machine
+from ipuopt.models.exchange.bounds_widths import least_over_widths
+from ipuopt.models.exchange.conflicts import Hot, hot_elements, precedence
+from ipuopt.models.exchange.problem import BoolArray, IntArray, Problem
+from ipuopt.models.exchange.timing import Timing, timing
+from ipuopt.models.exchange.widths import qualifying
+from ipuopt.target.fabric import PARTNER
 
 SIMPLE = "head + words + tail"
 PREEMPTIVE = "preemptive one-machine"
+CHAIN = "chain of dependent transfers"
+CLIQUE = "clique of shared elements"
+PAIR = "buses of a pair of tiles"
+WIDTHS = "linear choice of widths"
 
 
-def lower_bound(problem: Problem) -> tuple[int, str]:
+def lower_bound(problem: Problem, *, free: bool = False) -> tuple[int, str]:
     """Least horizon that heads, words and tails of a phase allow, and the argument.
+
+    Parameters
+    ----------
+    problem
+        The phase.
+    free
+        Whether any transfer that qualifies may be Paired64; else the widths are those given.
 
     Returns
     -------
@@ -24,115 +41,141 @@ def lower_bound(problem: Problem) -> tuple[int, str]:
 
     Notes
     -----
-    Every send bus, every mux and every memory element that sends and receives share is a machine
-    that takes one job at a time (E2, E3, E6). A job is a transfer's interval there: it is released
-    at its head, takes its words, and at least its tail lies between its end and the horizon.
+    Every send bus, every mux, every write port and every memory element that sends and receives
+    share is a machine that takes one job at a time (E2, E3, E6); so is a clique of sends and
+    receives of which every two share an element. A job is a transfer's interval there: it is
+    released at its head, takes its items, and at least its tail lies between its end and the
+    horizon; a Paired64 transfer is a job of its partner's bus and windows as well.
     ``head + words + tail`` is least head + sum + least tail; the preemptive schedule in order of
-    tails (Jackson) is optimal for the machine without preemption relaxed, hence a bound: Carlier
-    (1982), doi:10.1016/S0377-2217(82)80007-6. Heads and tails run through the chains of (E5); every transfer
-    is a job of its sender, so no chain is longer than that machine's preemptive schedule.
+    tails is stronger. Heads and tails run through the chains of (E5).
+
+    Where widths are free, heads, lengths and tails are the least over both widths. Two things
+    remain of the choice. A transfer of w words takes w of one bus, or w / 2 of it and of all that
+    belongs to the partner: two machines of half the length, for both buses of a pair and for a bus
+    and the partner's mux. And a linear relaxation weighs what each transfer takes on all machines
+    in either width (:mod:`ipuopt.models.exchange.bounds_widths`).
     """
-    return lower_bound_of(instance(problem))
-
-
-def lower_bound_of(phase: Instance) -> tuple[int, str]:
-    """As :func:`lower_bound`, on a forward instance."""
-    if not len(phase.words):
+    if not len(problem):
         return 0, SIMPLE
-    head, tail = _chained(phase)
-    simple, preemptive = _machines(*_jobs(phase, head, tail))
-    return max((simple, 1, SIMPLE), (preemptive, 0, PREEMPTIVE))[::2]
+    wide = qualifying(problem) if free else problem.paired
+    choice = bool(free and wide.any())
+    options = [timing(problem, wide)]
+    if choice:
+        options.append(timing(problem, np.zeros(len(problem), np.bool_)))
+    spans = _spans(problem, options)
+    machines = _machines(problem, spans, wide, choice)
+    hot = hot_elements(problem)
+    simple, preemptive = one_machine(joined(*machines, *_elements(problem, spans, hot)))
+    found = [(simple, SIMPLE), (preemptive, PREEMPTIVE), (spans.chain, CHAIN)]
+    found.append((max(one_machine(joined(*_clique(problem, spans, hot)))), CLIQUE))
+    if choice:
+        found.append((_halves(problem, spans), PAIR))
+        found.append((least_over_widths(problem, wide, options, machines), WIDTHS))
+    best = max(bound for bound, _ in found)
+    return next((bound, source) for bound, source in found if bound == best)
 
 
-@kernel
-def _chained(p: Instance) -> tuple[IntArray, IntArray]:
-    """Heads and tails through predecessors (E5); listed order is a topological one."""
-    head, tail = p.head.copy(), p.tail.copy()
-    for after in range(len(head)):
-        for pair in range(p.before_bounds[after], p.before_bounds[after + 1]):
-            head[after] = max(head[after], head[p.before[pair]] + p.lag[pair])
-    for after in range(len(head) - 1, -1, -1):
-        for pair in range(p.before_bounds[after], p.before_bounds[after + 1]):
-            before = p.before[pair]
-            tail[before] = max(tail[before], tail[after] + p.lag[pair])
-    return head, tail
+@dataclass(frozen=True, slots=True)
+class _Spans:
+    """Intervals by transfer or receiver, without machines, and the longest chain of (E5)."""
+
+    sends: Jobs
+    windows: Jobs
+    writes: Jobs
+    chain: int
 
 
-def _jobs(
-    phase: Instance, head: IntArray, tail: IntArray
-) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Columns machine, release, words, tail, sorted by (machine, release).
+def _spans(problem: Problem, options: list[Timing]) -> _Spans:
+    pairs = precedence(problem)
+    bounds = np.searchsorted(pairs.after, np.arange(len(problem) + 1))
+    payload = np.stack([option.payload for option in options])
+    tails = np.stack([option.tail for option in options])
+    head = options[0].head.copy()
+    _chained(bounds, pairs.before, payload, head, tails)
+    transfer = np.repeat(np.arange(len(problem)), np.diff(problem.destination_start))
 
-    Machines: send buses, then muxes, then hot elements.
-    """
-    everyone = np.arange(len(head))
-    receives = np.repeat(everyone, np.diff(phase.bounds))
-    hot_sends = np.repeat(everyone, phase.send_count)
-    hot_receives = np.repeat(np.arange(len(receives)), phase.receive_count)
-    job = np.concatenate((everyone, receives, hot_sends, receives[hot_receives]))
-    machine = np.concatenate(
-        (
-            phase.source,
-            phase.tiles + phase.receiver,
-            2 * phase.tiles + _spread(phase.send_first, phase.send_count),
-            2 * phase.tiles + _spread(phase.receive_first, phase.receive_count),
+    def least(which: IntArray, offsets: list[IntArray], lengths: list[IntArray]) -> Jobs:
+        offset, length = np.stack(offsets), np.stack(lengths)
+        return Jobs(
+            which,
+            head[which] + offset.min(axis=0),
+            length.min(axis=0),
+            (tails[:, which] - offset - length).min(axis=0),
         )
+
+    everyone = np.arange(len(problem))
+    return _Spans(
+        least(everyone, [0 * o.items for o in options], [o.items for o in options]),
+        least(transfer, [o.window for o in options], [o.window_length for o in options]),
+        least(transfer, [o.write for o in options], [o.write_length for o in options]),
+        int((head + tails.min(axis=0)).max()),
     )
-    offset = np.zeros(len(job), np.int64)
-    offset[len(head) : len(head) + len(receives)] = phase.window
-    offset[len(job) - len(hot_receives) :] = phase.write[hot_receives]
-    release = head[job] + offset
-    order = np.lexsort((release, machine))
-    words = phase.words[job]
-    rest = tail[job] - offset - words
-    return machine[order], release[order], words[order], rest[order]
-
-
-def _spread(first: IntArray, count: IntArray) -> IntArray:
-    """Concatenated ranges ``[first, first + count)``."""
-    before = np.cumsum(count) - count
-    return np.repeat(first - before, count) + np.arange(int(count.sum()))
 
 
 @kernel
-def _machines(
-    machine: IntArray, release: IntArray, words: IntArray, tail: IntArray
-) -> tuple[int, int]:
-    """Largest of least head + words + least tail, and of the preemptive schedules."""
-    simple = 0
-    preemptive = 0
-    begin = 0
-    while begin < len(machine):
-        end = begin
-        while end < len(machine) and machine[end] == machine[begin]:
-            end += 1
-        busy = words[begin:end].sum()
-        simple = max(simple, release[begin] + busy + tail[begin:end].min())
-        if release[end - 1] + busy + tail[begin:end].max() > preemptive:
-            jobs = slice(begin, end)
-            preemptive = max(preemptive, _jackson(release[jobs], words[jobs], tail[jobs]))
-        begin = end
-    return simple, preemptive
+def _chained(
+    bounds: IntArray, before: IntArray, payload: IntArray, head: IntArray, tails: IntArray
+) -> None:
+    """Heads and tails through predecessors (E5), in place; listed order is a topological one.
+
+    ``payload`` and ``tails`` have a row for each width that a transfer may take.
+    """
+    for after in range(len(head)):
+        for pair in range(bounds[after], bounds[after + 1]):
+            first = before[pair]
+            head[after] = max(head[after], head[first] + payload[:, first].min())
+    for after in range(len(head) - 1, -1, -1):
+        rest = tails[:, after].min()
+        for pair in range(bounds[after], bounds[after + 1]):
+            first = before[pair]
+            for width in range(len(tails)):
+                tails[width, first] = max(tails[width, first], payload[width, first] + rest)
 
 
-@kernel
-def _jackson(release: IntArray, words: IntArray, tail: IntArray) -> int:
-    """Makespan of the preemptive schedule: of the jobs released, that with the longest tail."""
-    waiting = [(0, 0, 0)]
-    waiting.clear()
-    end, time, job = 0, 0, 0
-    while job < len(release) or waiting:
-        if not waiting:
-            time = max(time, release[job])
-        while job < len(release) and release[job] <= time:
-            heapq.heappush(waiting, (-tail[job], words[job], job))
-            job += 1
-        longest, left, which = heapq.heappop(waiting)
-        stop = time + left
-        if job < len(release) and release[job] < stop:
-            heapq.heappush(waiting, (longest, stop - release[job], which))
-            stop = release[job]
-        else:
-            end = max(end, stop - longest)
-        time = stop
-    return end
+def _machines(problem: Problem, spans: _Spans, wide: BoolArray, choice: bool) -> list[Jobs]:
+    """Buses, muxes, and write ports where they differ; reservations unless they are a choice."""
+    tiles = problem.tiles
+    everyone = np.arange(len(spans.windows.machine))
+    parts = [
+        spans.sends._replace(machine=problem.source),
+        spans.windows.take(everyone, tiles + problem.destination_tile),
+    ]
+    if wide.any():
+        parts.append(spans.writes.take(everyone, 2 * tiles + problem.destination_tile))
+    if not choice:
+        reserved = np.flatnonzero(wide)
+        partner = PARTNER[problem.source[reserved]]
+        parts += [spans.sends.take(reserved, kind * tiles + partner) for kind in range(3)]
+    return parts
+
+
+def _elements(problem: Problem, spans: _Spans, hot: Hot) -> list[Jobs]:
+    """Elements that sends and receives of a tile share."""
+    sends = np.repeat(np.arange(len(problem)), np.diff(hot.send_start))
+    receives = np.repeat(np.arange(len(spans.writes.machine)), np.diff(hot.receive_start))
+    first = 3 * problem.tiles
+    return [
+        spans.sends.take(sends, first + hot.send_element),
+        spans.writes.take(receives, first + hot.receive_element),
+    ]
+
+
+def _clique(problem: Problem, spans: _Spans, hot: Hot) -> list[Jobs]:
+    """Heaviest clique of each tile, as a machine."""
+    sends, receives = heaviest(problem, hot, spans.sends.length, spans.writes.length)
+    return [
+        spans.sends.take(sends, problem.source[sends]),
+        spans.writes.take(receives, problem.destination_tile[receives]),
+    ]
+
+
+def _halves(problem: Problem, spans: _Spans) -> int:
+    """Two machines as one of twice the speed: all times doubled, a job counts words."""
+    tiles = problem.tiles
+    windows = spans.windows
+    sends = Jobs(problem.source // 2, 2 * spans.sends.release, problem.words, 2 * spans.sends.rest)
+    receives = Jobs(
+        tiles + problem.destination_tile, 2 * windows.release, windows.length, 2 * windows.rest
+    )
+    crossed = sends._replace(machine=tiles + PARTNER[problem.source])
+    return (max(one_machine(joined(sends, crossed, receives))) + 1) // 2
