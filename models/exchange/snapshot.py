@@ -1,176 +1,126 @@
 """Phases of a snapshot of the public compiler (JSON or .json.gz, schema 4) as problems.
 
-A snapshot of 100 MB has millions of small lists: the text is cut at the transfers, and read in
-parts, so that few of them exist at a time.
+A snapshot of 100 MB has millions of small lists: the text is cut at the transfers, whose columns
+are read without an object for any of them (``snapshot_text.py``).
 """
 
 from __future__ import annotations
 
-import gc
 import gzip
+import hashlib
+import sys
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import chain
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import orjson
 
-from ipuopt.compiled import kernel
 from ipuopt.errors import InputError
+from ipuopt.models.exchange.columns import by_iteration
 from ipuopt.models.exchange.problem import IntArray, Problem
+from ipuopt.models.exchange.snapshot_object import read_object
+from ipuopt.models.exchange.snapshot_text import (
+    ADDRESSES,
+    PAIRED,
+    RECEIVERS,
+    SOURCE,
+    WORDS,
+    ByteArray,
+    frame,
+    objects,
+    scan,
+)
+from ipuopt.models.exchange.widths import qualifying
 
 SCHEMA = 4
-PART = 20_000
-"""Transfers read at a time."""
 
-ByteArray = npt.NDArray[np.uint8]
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a snapshot holds.
+
+    Attributes
+    ----------
+    sha256
+        Of the text, unpacked; hexadecimal digits.
+    numbers
+        Number of every phase in the file, ascending or not, each once.
+    problems
+        The phases, named by file and number.
+    """
+
+    sha256: str
+    numbers: tuple[int, ...]
+    problems: tuple[Problem, ...]
 
 
 def read_snapshot(path: Path) -> list[Problem]:
-    """Problems of all phases of a snapshot, named by file and phase.
+    """Problems of all phases of a snapshot; see :func:`load_snapshot`."""
+    return list(load_snapshot(path).problems)
 
-    Widths are ignored: every transfer is taken as Word32, which any transfer may be.
+
+def load_snapshot(path: Path) -> Snapshot:
+    """Read a snapshot; ``-`` is standard input.
 
     Raises
     ------
     InputError
-        If the file cannot be read, is no snapshot of schema 4, is cut short, holds transfers that
-        no phase can have, or holds several source addresses of one transfer (one for each
-        iteration of a repeat), which is not supported yet.
+        If the file cannot be read, is no snapshot of schema 4, is cut short, or holds transfers
+        that no phase can have; the message names phase, transfer and field.
     """
-    with _no_collection():
-        return _read(path)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Millions of lists without cycles: looking for cycles takes most of the time otherwise."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-def _read(path: Path) -> list[Problem]:
     text = _text(path)
     array = np.frombuffer(text, np.uint8)
-    cuts, ends = _transfers(array)
-    frame = _frame(path, text, cuts, ends)
-    tiles = _field(path, frame, "tile_count", int)
-    problems = []
+    begins, ends = objects(array)
+    outline = _frame(path, frame(array, begins, ends))
+    tiles = _field(path, outline, "tile_count", int)
+    problems: dict[int, Problem] = {}
     done = 0
-    for number, phase in enumerate(_field(path, frame, "phases", list)):
+    for place, phase in enumerate(_field(path, outline, "phases", list)):
+        number = _number(path, place, phase)
         where = f"{path}: phase {number}"
+        if number in problems:
+            raise InputError(f"{where}: found a second phase of this number, expected one")
         listed = _field(where, phase, "transfers", list)
-        columns = [np.zeros(0, np.int64)] * 6
-        if listed:
-            begin = _first_object(where, listed, done, len(cuts))
-            done = begin + len(listed)
-            parts = [
-                _columns(where, text[cuts[first] : ends[stop - 1]], first - begin)
-                for first, stop in _parts(begin, done)
-            ]
-            columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        source, address, words, receivers, tile, at = columns
-        bounds = np.concatenate((np.zeros(1, np.int64), np.cumsum(receivers)))
-        try:
-            problem = Problem(
-                name=f"{path.name} phase {number}",
-                tiles=tiles,
-                source=source,
-                source_address=address,
-                words=words,
-                destination_start=bounds,
-                destination_tile=tile,
-                destination_address=at,
-            )
-        except ValueError as error:
-            raise InputError(f"{where}: {error}") from None
-        problems.append(problem)
-    return problems
-
-
-def _parts(first: int, stop: int) -> Iterator[tuple[int, int]]:
-    for at in range(first, stop, PART):
-        yield at, min(at + PART, stop)
+        begin = _first_object(where, listed, done, len(begins)) if listed else done
+        done = begin + len(listed)
+        spans = begins[begin:done], ends[begin:done]
+        name = f"{path.name} phase {number}"
+        problems[number] = _problem(where, name, tiles, _columns(where, text, array, *spans))
+    return Snapshot(hashlib.sha256(text).hexdigest(), tuple(problems), tuple(problems.values()))
 
 
 def _text(path: Path) -> bytes:
     try:
-        data = path.read_bytes()
+        data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
         return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise InputError(f"{path}: the compressed file is damaged or cut short") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (EOFError, zlib.error):
-        raise InputError(f"{path}: the compressed file is damaged or cut short") from None
 
 
-@kernel
-def _transfers(text: ByteArray) -> tuple[IntArray, IntArray]:
-    """Where the objects of depth 3 begin and end: those of the transfers in a snapshot.
-
-    The text may be anything; only strings and braces are looked at.
-    """
-    count = 0
-    begins = np.empty(1024, np.int64)
-    ends = np.empty(1024, np.int64)
-    depth = 0
-    quoted = False
-    at = 0
-    while at < len(text):
-        byte = text[at]
-        if quoted:
-            if byte == 92:  # backslash
-                at += 1
-            elif byte == 34:  # quote
-                quoted = False
-        elif byte == 34:
-            quoted = True
-        elif byte == 123:  # {
-            depth += 1
-            if depth == 3:
-                if count == len(begins):
-                    wider = np.empty(2 * count, np.int64)
-                    wider[:count] = begins
-                    begins = wider
-                    wider = np.empty(2 * count, np.int64)
-                    wider[:count] = ends
-                    ends = wider
-                begins[count] = at
-        elif byte == 125:  # }
-            if depth == 3:
-                ends[count] = at + 1
-                count += 1
-            depth -= 1
-        at += 1
-    return begins[:count], ends[:count]
-
-
-def _frame(path: Path, text: bytes, cuts: IntArray, ends: IntArray) -> dict[str, Any]:
+def _frame(path: Path, text: ByteArray) -> dict[str, Any]:
     """The file with its number in place of every object of depth 3."""
-    pieces = []
-    last = 0
-    for number, (begin, end) in enumerate(zip(cuts.tolist(), ends.tolist(), strict=True)):
-        pieces += [text[last:begin], b"%d" % number]
-        last = end
-    pieces.append(text[last:])
     try:
-        frame = orjson.loads(b"".join(pieces))
+        outline = orjson.loads(text.tobytes())
     except orjson.JSONDecodeError as error:
         raise InputError(f"{path}: no JSON, or cut short: {error.msg}") from None
-    if not isinstance(frame, dict) or "schema_version" not in frame:
+    if not isinstance(outline, dict) or "schema_version" not in outline:
         raise InputError(f"{path}: no exchange snapshot: expected an object with schema_version")
-    if frame["schema_version"] != SCHEMA:
-        found = frame["schema_version"]
+    if outline["schema_version"] != SCHEMA:
+        found = outline["schema_version"]
         raise InputError(f"{path}: schema_version {found!r}, expected {SCHEMA}")
-    return frame
+    return outline
+
+
+def _number(path: Path, place: int, phase: object) -> int:
+    """Number of a phase: what it says, or its place where it says nothing."""
+    if isinstance(phase, dict) and "phase" not in phase:
+        return place
+    number: int = _field(f"{path}: phase {place}", phase, "phase", int)
+    return number
 
 
 def _first_object(where: str, listed: list[Any], done: int, objects: int) -> int:
@@ -196,41 +146,46 @@ def _field(where: Path | str, owner: object, key: str, kind: type[Any]) -> Any:
 _KINDS = {int: "an integer", list: "a list"}
 
 
-def _columns(where: str, text: bytes, first: int) -> tuple[IntArray, ...]:
-    """Columns source, address, words, receivers, and tile and address of receivers."""
+def _columns(
+    where: str, text: bytes, array: ByteArray, begins: IntArray, ends: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Columns of all transfers of a phase, as :func:`scan` gives them."""
+    parts = [scan(array, begins, ends)]
+    done = len(parts[0][0])
+    while done < len(begins):
+        transfer = f"{where}: transfer {done}"
+        parts.append(read_object(transfer, text[begins[done] : ends[done]]))
+        parts.append(scan(array, begins[done + 1 :], ends[done + 1 :]))
+        done += 1 + len(parts[-1][0])
+    columns, addresses, receivers = zip(*parts, strict=True)
+    return np.concatenate(columns), np.concatenate(addresses), np.concatenate(receivers)
+
+
+def _problem(
+    where: str, name: str, tiles: int, columns: tuple[IntArray, IntArray, IntArray]
+) -> Problem:
+    fixed, addresses, receivers = columns
+    start = np.zeros(1, np.int64)
     try:
-        transfers = orjson.loads(b"[" + text + b"]")
-    except orjson.JSONDecodeError as error:
-        raise InputError(f"{where}: transfer {first} or later: {error.msg}") from None
-    try:
-        addresses = [transfer["source_addresses"] for transfer in transfers]
-        for number, several in enumerate(addresses):
-            if len(several) != 1:
-                raise InputError(
-                    f"{where}: transfer {first + number}: {len(several)} source_addresses, "
-                    "expected 1: transfers of a repeat are not supported yet"
-                )
-        lists = [transfer["destinations"] for transfer in transfers]
-        pairs = list(chain.from_iterable(lists))
-        if any(map((2).__ne__, map(len, pairs))):
-            raise ValueError("a destination that is no pair")
-        flat = _integers(list(chain.from_iterable(pairs)))
-        return (
-            _integers([transfer["source"] for transfer in transfers]),
-            _integers([address for (address,) in addresses]),
-            _integers([transfer["words"] for transfer in transfers]),
-            np.array([len(receivers) for receivers in lists], np.int64),
-            flat[0::2],
-            flat[1::2],
+        problem = Problem(
+            name=name,
+            tiles=tiles,
+            source=fixed[:, SOURCE],
+            source_address=by_iteration(addresses, fixed[:, ADDRESSES]),
+            words=fixed[:, WORDS],
+            destination_start=np.concatenate((start, np.cumsum(fixed[:, RECEIVERS]))),
+            destination_tile=receivers[0::2],
+            destination_address=receivers[1::2],
+            paired=fixed[:, PAIRED] == 1,
         )
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
+    except ValueError as error:
+        raise InputError(f"{where}: {str(error).removeprefix(f'{name}: ')}") from None
+    bad = np.zeros(0, np.int64)
+    if problem.paired.any():
+        bad = np.flatnonzero(problem.paired & ~qualifying(problem))
+    if len(bad):
         raise InputError(
-            f"{where}: transfers {first}..{first + len(transfers) - 1}: expected integers source, "
-            f"words, source_addresses [address], destinations [[tile, address], ...] ({error})"
-        ) from None
-
-
-def _integers(values: list[Any]) -> IntArray:
-    if not set(map(type, values)) <= {int}:
-        raise ValueError("a value that is no integer")
-    return np.fromiter(values, np.int64, len(values))
+            f"{where}: transfer {bad[0]}: width: found Paired64, expected Word32: words, addresses "
+            "or receivers of the transfer do not allow pairs"
+        )
+    return problem

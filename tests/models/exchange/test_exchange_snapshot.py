@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,8 +17,7 @@ from hypothesis import strategies as st
 from ipuopt.errors import InputError
 from ipuopt.limits import Limits
 from ipuopt.models.exchange import Problem, append_only, check, horizon, lower_bound, solve
-from ipuopt.models.exchange import snapshot as snapshot_module
-from ipuopt.models.exchange.snapshot import read_snapshot
+from ipuopt.models.exchange.snapshot import load_snapshot, read_snapshot
 
 Mutate = Callable[[dict[str, Any]], object]
 
@@ -63,7 +63,7 @@ def as_lists(problem: Problem) -> list[list[int]]:
         column.tolist()
         for column in (
             problem.source,
-            problem.source_address,
+            problem.source_address[:, 0],
             problem.words,
             problem.destination_start,
             problem.destination_tile,
@@ -89,17 +89,69 @@ def test_columns(tmp_path: Path, packed: bool) -> None:
     assert as_lists(third)[2] == [4148]
 
 
-def test_phases_longer_than_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cut after each transfer, and with white space and braces in strings between them."""
+def test_any_white_space_and_order_of_keys(tmp_path: Path) -> None:
+    """Also braces in strings, escaped letters, further keys: what JSON allows is read."""
     data = tiny()
+    whole = [as_lists(problem) for problem in read_snapshot(write(tmp_path, data))]
     data["note"] = 'braces } in { a "string" \\'
-    data["phases"][0]["transfers"] *= 5
+    for phase in data["phases"]:
+        phase["transfers"] = [dict(reversed(entry.items())) for entry in phase["transfers"]]
     path = tmp_path / "spaced.json"
-    path.write_text(json.dumps(data, indent=3))
-    whole = [as_lists(problem) for problem in read_snapshot(path)]
-    monkeypatch.setattr(snapshot_module, "PART", 1)
-    assert [as_lists(problem) for problem in read_snapshot(path)] == whole
+    text = json.dumps(data, indent=3)
+    for changed in (
+        text,
+        text.replace(":", "\t: \r\n").replace(",", " ,"),
+        text.replace('"words"', '"w\\u006frds"'),
+        text.replace('"words"', '"more": [{"a": 1}], "words"'),
+        text.replace('"words"', '"words": 7, "words"'),  # the last one counts
+    ):
+        path.write_text(changed)
+        assert [as_lists(problem) for problem in read_snapshot(path)] == whole
+
+
+def test_transfers_in_another_form_between_usual_ones(tmp_path: Path) -> None:
+    data = tiny()
+    data["phases"][0]["transfers"] *= 5
+    whole = [as_lists(problem) for problem in read_snapshot(write(tmp_path, data))]
+    for place in (0, 3, 4, 9):
+        data["phases"][0]["transfers"][place] = data["phases"][0]["transfers"][place] | {"x": None}
+    assert [as_lists(problem) for problem in read_snapshot(write(tmp_path, data))] == whole
     assert whole[0][0] == [0, 2] * 5
+
+
+def test_phase_numbers_and_hash(tmp_path: Path) -> None:
+    """The hash is that of the text, packed or not; phases without a number have their place."""
+    data = tiny()
+    data["phases"][0]["phase"] = 7
+    del data["phases"][1]["phase"]
+    found = load_snapshot(write(tmp_path, data))
+    assert found.numbers == (7, 1, 2)
+    assert found.problems[0].name == "tiny.json phase 7"
+    assert found.sha256 == load_snapshot(write(tmp_path, data, packed=True)).sha256
+    assert found.sha256 != load_snapshot(write(tmp_path, tiny())).sha256
+
+
+def test_iterations_of_a_repeat(tmp_path: Path) -> None:
+    """A single address serves all iterations; the others of a phase have one an iteration."""
+    data = tiny()
+    data["phases"][0]["transfers"][0]["source_addresses"] = [0x64000, 0x64800, 0x65000]
+    first, second, third = read_snapshot(write(tmp_path, data))
+    assert first.source_address.tolist() == [[0x64000, 0x64800, 0x65000], [0x64100] * 3]
+    assert (second.source_address.shape, third.source_address.shape) == ((0, 1), (1, 1))
+    data["phases"][0]["transfers"][1]["source_addresses"] = [0, 4]
+    with pytest.raises(InputError, match="phase 0: transfer 1: source_addresses: found 2 of them"):
+        read_snapshot(write(tmp_path, data))
+
+
+def test_widths(tmp_path: Path) -> None:
+    data = tiny()
+    pair = transfer(0, 0x64000, 128, [[8, 0x68000], [10, 0x68000]]) | {"width": "Paired64"}
+    data["phases"][1]["transfers"] = [transfer(2, 0x64000, 128, [[9, 0x68000]]), pair]
+    with pytest.raises(InputError, match="phase 1: transfer 1: width: found Paired64, expected Wo"):
+        read_snapshot(write(tmp_path, data))
+    pair["destinations"] = [[8, 0x68000], [9, 0x68000]]
+    problem = read_snapshot(write(tmp_path, data))[1]
+    assert (problem.paired.dtype, problem.paired.tolist()) == (np.bool_, [False, True])
 
 
 @pytest.mark.parametrize(
@@ -107,7 +159,7 @@ def test_phases_longer_than_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     [
         lambda d: d.update(meta={"a": {"b": 1}}),
         lambda d: d["phases"][0].update(meta={"b": {"c": 1}}),
-        lambda d: d["phases"].insert(0, {"transfers": [], "meta": {"y": 2}}),
+        lambda d: d["phases"].insert(0, {"phase": 9, "transfers": [], "m": {"y": 2}}),
         lambda d: d["phases"][0]["transfers"][0].update(meta={"deep": {"er": [{}]}}),
     ],
 )
@@ -120,8 +172,8 @@ def test_further_objects_are_passed_over(tmp_path: Path, mutate: Mutate) -> None
     assert found[-3:] == whole
 
 
-def set_first(key: str, value: object) -> Mutate:
-    return lambda data: data["phases"][0]["transfers"][0].__setitem__(key, value)
+def set_second(key: str, value: object) -> Mutate:
+    return lambda data: data["phases"][0]["transfers"][1].__setitem__(key, value)
 
 
 @pytest.mark.parametrize(
@@ -132,31 +184,43 @@ def set_first(key: str, value: object) -> Mutate:
         (lambda d: d.update(schema_version="4"), "schema_version '4', expected 4"),
         (lambda d: d.pop("tile_count"), "tile_count is None, expected an integer"),
         (lambda d: d.update(tile_count=True), "tile_count is True, expected an integer"),
-        (lambda d: d.update(tile_count=8), "phase 2: .*tile is not below 8"),
+        (lambda d: d.update(tile_count=8), "phase 2: transfer 0: source: found 9, .*tile 0..7"),
+        (lambda d: d.update(tile_count=1473), "tiles: found 1473, expected 1..1472"),
+        (lambda d: d.update(tile_count=0), "tiles: found 0, expected 1..1472"),
         (lambda d: d.pop("phases"), "phases is None, expected a list"),
-        (lambda d: d.update(phases=[5]), "phase 0: transfers is None, expected a list"),
+        (lambda d: d.update(phases=[5]), "phase 0: phase is None, expected an integer"),
+        (lambda d: d["phases"][1].update(phase="b"), "phase 1: phase is 'b', expected an integer"),
+        (lambda d: d["phases"][1].update(phase=0), "phase 0: found a second phase of this number"),
         (lambda d: d["phases"][1].update(transfers=7), "phase 1: transfers is 7, expected a list"),
         (lambda d: d["phases"][0].update(transfers=[5]), "phase 0: transfers holds something else"),
         (lambda d: d["phases"][2].update(transfers=[[]]), "phase 2: transfers holds"),
         (lambda d: d["phases"][2]["transfers"].append(0), "phase 2: transfers holds"),
-        (set_first("source_addresses", [0, 4]), "transfer 0: 2 source_addresses, expected 1"),
-        (set_first("source_addresses", []), "transfer 0: 0 source_addresses, expected 1"),
-        (set_first("source_addresses", 0x64000), "phase 0: transfers 0..1: expected integers"),
-        (set_first("source", None), "phase 0: transfers 0..1: expected integers"),
-        (set_first("source", 1.0), "phase 0: transfers 0..1: expected integers"),
-        (set_first("source", 1 << 70), "phase 0: transfer"),
-        (set_first("source", "0"), "phase 0: transfers 0..1: expected integers"),
-        (set_first("source", True), "phase 0: transfers 0..1: expected integers"),
-        (set_first("destinations", [[5]]), "phase 0: transfers 0..1: expected integers"),
-        (set_first("destinations", [[5, 4, 3]]), "phase 0: transfers 0..1: expected integers"),
-        (set_first("destinations", 5), "phase 0: transfers 0..1: expected integers"),
-        (set_first("destinations", []), "phase 0: .*without receiver"),
-        (set_first("destinations", [[0, 0x68000]]), "phase 0: .*sends to itself"),
-        (set_first("destinations", [[5, 0x68002]]), "phase 0: .*multiples of 4"),
-        (set_first("words", 0), "phase 0: .*words must be 1..4148"),
-        (set_first("words", 4149), "phase 0: .*words must be 1..4148"),
-        (set_first("source", -1), "phase 0: .*source tile is not below 64"),
-        (lambda d: d["phases"][0]["transfers"][1].pop("words"), "phase 0: transfers 0..1"),
+        (set_second("source_addresses", []), "source_addresses: found 0 of them, expected 1"),
+        (set_second("source_addresses", 0x64000), "source_addresses: found 409600, .*a list"),
+        (set_second("source_addresses", [2]), "source_addresses: found 2, expected a multiple"),
+        (set_second("source", None), "source: found nothing, expected an integer from 0"),
+        (set_second("source", 1.0), r"source: found 1\.0, expected an integer"),
+        (set_second("source", 1 << 70), "source: found 1.18.*e.21, expected an integer"),
+        (set_second("source", 1 << 31), "source: found 2147483648, expected an integer"),
+        (set_second("source", "0"), "source: found '0', expected an integer"),
+        (set_second("source", True), "source: found True, expected an integer"),
+        (set_second("source", -1), "source: found -1, expected an integer from 0"),
+        (set_second("source", 64), r"source: found 64, expected a tile 0\.\.63"),
+        (set_second("destinations", [[5]]), r"destinations: found \[\[5\]\], expected a list"),
+        (set_second("destinations", [[5, 4, 3]]), r"destinations: found \[\[5, 4, 3\]\]"),
+        (set_second("destinations", 5), "destinations: found 5, expected a list"),
+        (set_second("destinations", []), "destinations: found none, expected some"),
+        (set_second("destinations", [[2, 0x68000]]), "destinations: tile: found 2, .*another tile"),
+        (set_second("destinations", [[5, 0x68002]]), "destinations: address: found 425986, exp"),
+        (set_second("destinations", [[5, 0], [5, 4]]), "destinations: found tile 5 twice"),
+        (set_second("destinations", [[99, 0]]), r"destinations: tile: found 99, expected 0\.\.63"),
+        (set_second("words", 0), r"words: found 0, expected 1\.\.4148"),
+        (set_second("words", 4149), r"words: found 4149, expected 1\.\.4148"),
+        (lambda d: d["phases"][0]["transfers"][1].pop("words"), "words: found nothing"),
+        (lambda d: d["phases"][0]["transfers"][1].pop("width"), "width: found nothing, expected W"),
+        (set_second("width", "Word64"), "width: found 'Word64', expected Word32 or Paired64"),
+        (set_second("width", 32), "width: found 32, expected Word32 or Paired64"),
+        (set_second("width", "Paired64"), "width: found Paired64, expected Word32"),
     ],
 )
 def test_bad_fields_are_told_in_one_line(tmp_path: Path, mutate: Mutate, words: str) -> None:
@@ -168,6 +232,8 @@ def test_bad_fields_are_told_in_one_line(tmp_path: Path, mutate: Mutate, words: 
     message = str(caught.value)
     assert message.startswith(f"{path}: ") and "\n" not in message
     assert re.search(words, message), message
+    if "found" in words and "tiles" not in words and "second" not in words:
+        assert "phase 0: transfer 1: " in message or "phase 2: transfer 0: " in message
 
 
 @pytest.mark.parametrize(
@@ -231,6 +297,13 @@ def test_any_damage_is_an_input_error_or_harmless(
 
 SMALL = {
     "mlp_128x256x512_t64": [(64, 64, 32768), (64, 1008, 32768), (192, 192, 49152)],
+    "mlp_rep2_pinned_t64": [
+        (32, 32, 65536),
+        (128, 128, 32768),
+        (128, 2016, 32768),
+        (192, 192, 49152),
+        (64, 992, 16384),
+    ],
     "attn_h3_d192_s64_t64": [
         (8, 60, 6144),
         (64, 64, 6144),
@@ -255,12 +328,6 @@ def test_snapshots_hold_what_their_readme_says(shared: Path, name: str) -> None:
         baseline = append_only(problem)
         assert not check(problem, baseline)
         assert lower_bound(problem)[0] <= horizon(problem, baseline)
-
-
-def test_repeat_is_not_supported_yet(shared: Path) -> None:
-    path = shared / "data" / "snapshots" / "mlp_rep2_pinned_t64.json.gz"
-    with pytest.raises(InputError, match=r"phase \d+: transfer \d+: 2 source_addresses"):
-        read_snapshot(path)
 
 
 HORIZONS = {
