@@ -1,8 +1,7 @@
 """Words of rows from their steps: the canonical ones, or others where those meet an odd word.
 
-Canonical rows are those of ``ipu21.md`` 4, at its end. A row is first tried without foresight:
-what it pads, it pads in the gap before a pair. Only if a pair meets an odd word with no room is
-the whole row searched (:func:`reach`), and then padded as late as possible.
+Canonical rows are those of ``ipu21.md`` 4, at its end: what they pad, they pad in the gap before
+a pair. With the states of :func:`reach`, a row is padded as late as possible.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ipuopt.codegen.rows.instructions import END_OF_ROW, SENDPIC_FORMS, TABLE, WordArray
-from ipuopt.codegen.rows.parity import ANY_STATE, MaskArray, after, padding, reach, state
+from ipuopt.codegen.rows.parity import ANY_STATE, BOTH, MaskArray, after, padding, state
 from ipuopt.codegen.rows.steps import CONTROL, END, START
 from ipuopt.compiled import kernel
 from ipuopt.models.exchange.problem import BoolArray, IntArray
@@ -27,6 +26,7 @@ _PIC_N, _XPIC_N = TABLE["delaypic"].shift("n"), TABLE["delayxpic"].shift("n")
 _ITEMS = TABLE["send"].shift("n")
 """Shift of n in ``send``, ``sendpic`` and ``sendpicp`` alike."""
 _ADDRESS = TABLE["send"].shift("a")
+_CONTROL_MASK = (1 << _ADDRESS) - 1
 _ON_HIGH = TABLE["sendoff"].fields[0].parts[1][0]
 _FORMAT = TABLE["delaypic"].shift("sel")
 _PAIRED = TABLE["delayxpic"].shift("sel")
@@ -36,69 +36,42 @@ _PAIR_XPIC = TABLE["sendpicp"].shift("xpic_v")
 
 
 @kernel
-def _plain(words: WordArray, at: int, events: int, pieces: int) -> int:
-    """Plain delays: as long as they may be, but each later piece gets an event."""
-    for piece in range(pieces):
-        now = min(_LONG, events - (pieces - 1 - piece))
-        words[at] = _DELAY + now - 1
-        at += 1
-        events -= now
-    return at
-
-
-@kernel
-def _idle(
-    words: WordArray,
-    at: int,
-    x: int,
-    kind: int,
-    controls: int,
-    longest: int,
-    stretch: bool,
-    extra: int,
-    dry: bool,
-) -> tuple[int, int]:
-    """Plain delays of an idle gap, and the events left for the delay that carries a control.
-
-    A ``sendpicp`` before it lasts longer, as far as it can. With ``dry`` nothing is written.
+def _wait(
+    x: int, kind: int, controls: int, longest: int, stretch: bool, extra: int
+) -> tuple[int, int, int, int]:
+    """How an idle gap is filled.
 
     Parameters
     ----------
     x, kind, stretch
         As :func:`padding`.
     controls
-        Control events of the step.
+        Control events of the step; a single one is carried by its delay.
     longest
-        Longest delay that carries its control, if there is one.
+        Longest delay that carries it.
     extra
-        1 to write one word more than needed.
+        1 for one word more than needed.
 
     Returns
     -------
     tuple
-        Next word, and events of the carrying delay.
+        Events that the ``sendpicp`` before lasts longer; events of plain delays and their number;
+        events of the delay that carries the control.
     """
-    # Events of the gap; the last event before a pair belongs to the pair's own instruction.
+    # The last event before a pair belongs to the pair's own instruction.
     gap = x - 1 if controls == 2 else x
-    reserve = 1 if controls == 1 else 0
+    longer = 0
     if stretch:
-        most = min(_SHORT - 1, gap - reserve)
-        if extra == 1 and gap - most < 2:
-            most -= 1
-        gap -= most
-        if not dry:
-            words[at - 2] += np.uint32(most << _ITEMS)
-    carried = 0
+        longer = min(_SHORT - 1, gap - 1 if controls == 1 else gap)
+        if extra == 1 and gap - longer < 2:
+            longer -= 1
+        gap -= longer
+    carried = min(gap, longest) if controls == 1 else 0
+    gap -= carried
+    pieces = (gap + _LONG - 1) // _LONG + extra
     if controls == 1:
-        carried = min(gap, longest)
-        gap -= carried
-        pieces = (gap + _LONG - 1) // _LONG
         gap, carried = gap + extra, carried - extra
-    else:
-        pieces = (gap + _LONG - 1) // _LONG
-    if dry:
-        return at + pieces + extra, carried
-    return _plain(words, at, gap, pieces + extra), carried
+    return longer, gap, pieces, carried
 
 
 @kernel
@@ -146,9 +119,7 @@ def _message(
 
 
 @kernel
-def _row(
-    first: int,
-    stop: int,
+def write_row(
     done: int,
     event: IntArray,
     kind: IntArray,
@@ -158,145 +129,113 @@ def _row(
     optional: BoolArray,
     message: IntArray,
     mask: MaskArray,
-    searched: bool,
     flexible: bool,
     words: WordArray,
-    begin: int,
 ) -> tuple[int, int]:
-    """Write one row; next word and -1, or the step that cannot be encoded."""
-    at, head, base = begin, begin, 0
-    stretch, opens = False, False
-    b, started, sending = 0, 0, 0
-    control_mask = (1 << _ADDRESS) - 1
-    for step in range(first, stop):
-        x = event[step] - b
-        has_xpic = xpic[step] >= 0
-        rest = int(mask[step + 1]) if searched and step + 1 < stop else ANY_STATE
-        gap = event[step + 1] - event[step] if step + 1 < stop else 3
-        found = False
-        for keep in range(2 if flexible and optional[step] else 1):
-            has_pic = pic[step] >= 0 and (keep == 1 or not optional[step])
-            controls = int(has_xpic) + int(has_pic)
-            pair = controls == 2
-            if kind[step] == CONTROL and controls == 0:
-                if rest >> state(x + gap, stretch, at - begin) & 1:
-                    found = True
-                    break
-                continue
-            ways = padding(inside[step], kind[step], pair, x, stretch)
-            longest = _LONG_PIC if has_pic else _LONG_XPIC
-            idle_pair = pair and not inside[step]
-            items = x - 1 if kind[step] == CONTROL else x
-            for extra in range(2):
-                if inside[step]:
-                    pad = max(0, items - _SHORT + _LONG_ON - 1) // _LONG_ON + extra
-                else:
-                    pad = _idle(words, 0, x, kind[step], controls, longest, stretch, extra, True)[0]
-                if not ways >> (pad & 1) & 1 or (ways != 3 and extra == 1):
-                    continue
-                count = at - begin + pad
-                if pair and count & 1:
-                    continue
-                count += controls if kind[step] == CONTROL else int(kind[step] == START)
-                if not rest >> state(after(inside[step], kind[step]) + gap, idle_pair, count) & 1:
-                    continue
-                found = True
-                if inside[step]:
-                    at = _message(words, at, head, items, sending, opens, extra)
-                    carried = 0
-                else:
-                    at, carried = _idle(
-                        words, at, x, kind[step], controls, longest, stretch, extra, False
-                    )
-                break
-            if found:
-                break
-        if not found:
-            return at, step
-        if kind[step] == CONTROL and controls == 0:
-            continue
-        b = event[step] - after(inside[step], kind[step])
-        opens, stretch, head = False, idle_pair, at
-        if kind[step] == START:
-            base, sending = message[step] >> _ADDRESS, message[step] & control_mask
-            started, opens = event[step], True
-            words[at] = _SEND + message[step]
-            at += 1
-        elif kind[step] == CONTROL and controls == 2:
-            sent = _SEND_PAIR + (pic[step] >> _FORMAT << _PAIR_FORMAT)
-            if inside[step]:
-                sent += (base + b - started << _ADDRESS) + sending
-            words[at] = sent
-            words[at + 1] = (xpic[step] << _PAIR_XPIC) + (pic[step] & ((1 << _FORMAT) - 1))
-            at += 2
-        elif kind[step] == CONTROL and inside[step]:
-            value = pic[step] + (SENDPIC_FORMS << _FORM)
-            if has_xpic:
-                selector, plain = xpic[step] >> _PAIRED, xpic[step] & ((1 << _PAIRED) - 1)
-                value = (selector << _FORM) + plain
-            words[at] = _SEND_CONTROL + value
-            at += 1
-        elif kind[step] == CONTROL:
-            if has_xpic:
-                words[at] = _DELAY_XPIC + (carried - 1 << _XPIC_N) + xpic[step]
-            else:
-                words[at] = _DELAY_PIC + (carried - 1 << _PIC_N) + pic[step]
-            at += 1
-    if done > b:
-        at = _idle(words, at, done - b, END, 0, 0, stretch, 0, False)[0]
-    words[at] = END_OF_ROW
-    return at + 1, -1
-
-
-@kernel
-def write_rows(
-    bounds: IntArray,
-    done: IntArray,
-    event: IntArray,
-    kind: IntArray,
-    inside: BoolArray,
-    xpic: IntArray,
-    pic: IntArray,
-    optional: BoolArray,
-    message: IntArray,
-    words: WordArray,
-    ends: IntArray,
-    failed: IntArray,
-) -> None:
-    """Write all rows one after another.
+    """Write one row.
 
     Parameters
     ----------
-    bounds, done, event, kind, xpic, pic, optional, message
-        As in :class:`Steps`.
+    done
+        Last event of the row.
+    event, kind, xpic, pic, optional, message
+        Its part of the columns of :class:`Steps`.
     inside
         Whether a message is under way just before a step.
+    mask
+        States from which the rest of the row can be encoded (:func:`reach`), or all of them.
+    flexible
+        Whether an optional pointer may be kept; dropped otherwise.
     words
         Result, long enough.
-    ends
-        Result, the end of each row in ``words``, shape ``(tiles,)``.
-    failed
-        Result, the step of each tile that cannot be encoded, or -1; shape ``(tiles,)``.
+
+    Returns
+    -------
+    tuple
+        Words of the row and -1, or the step that cannot be encoded.
     """
-    mask = np.zeros(len(event) + 1, np.uint16)
-    at = 0
-    for tile in range(len(done)):
-        first, stop = bounds[tile], bounds[tile + 1]
-        failing = -1
-        for attempt in range(3):
-            # In order: no search, dropped pointers stay dropped, pointers may be kept.
-            flexible = attempt == 2
-            if attempt > 0:
-                reach(first, stop, event, kind, inside, xpic, pic, optional, flexible, mask)
-            end, step = _row(
-                first, stop, done[tile], event, kind, inside, xpic, pic, optional, message,
-                mask, attempt > 0, flexible, words, at,
-            )  # fmt: skip
-            if step < 0:
-                failing = -1
-                at = end
+    at, head, b = 0, 0, 0
+    base, started, sending = 0, 0, 0
+    stretch, opens, reached = False, False, True
+    stop = len(event)
+    for step in range(stop + 1):
+        # Past the last step the row waits for its end.
+        last = step == stop
+        now, what = (done, END) if last else (event[step], kind[step])
+        within, dropping = not last and inside[step], not last and optional[step]
+        has_xpic = not last and xpic[step] >= 0
+        rest = ANY_STATE if step + 1 >= stop else int(mask[step + 1])
+        gap = 3 if step + 1 >= stop else event[step + 1] - now
+        x = now - b
+        items = x - 1 if what == CONTROL else x
+        reached, pair, has_pic = False, False, False
+        controls, extra = 0, 0
+        for choice in range(4 if flexible and dropping else 2):
+            extra = choice & 1
+            has_pic = not last and pic[step] >= 0 and (choice >= 2 or not dropping)
+            controls = int(has_xpic) + int(has_pic)
+            pair = controls == 2
+            if what == CONTROL and controls == 0:
+                reached = rest >> state(x + gap, stretch, at) & 1 == 1
+            else:
+                longest = _LONG_PIC if has_pic else _LONG_XPIC
+                ways = BOTH if last else padding(within, what, pair, x, stretch)
+                if within:
+                    pad = max(0, items - _SHORT + _LONG_ON - 1) // _LONG_ON + extra
+                else:
+                    pad = _wait(x, what, controls, longest, stretch, extra)[2]
+                count = at + pad
+                reached = ways >> (pad & 1) & 1 == 1 and (extra == 0 or ways == BOTH)
+                reached = reached and not (pair and count & 1)
+                count += controls if what == CONTROL else int(what == START)
+                x_next = after(within, what) + gap
+                reached = reached and rest >> state(x_next, pair and not within, count) & 1 == 1
+            if reached:
                 break
-            if attempt == 0:
-                failing = step
-        failed[tile] = failing
-        ends[tile] = at
+        if not reached:
+            return at, step
+        if what == CONTROL and controls == 0:
+            continue
+        carried = 0
+        if within:
+            at = _message(words, at, head, items, sending, opens, extra)
+        else:
+            longest = _LONG_PIC if has_pic else _LONG_XPIC
+            longer, idle, pieces, carried = _wait(x, what, controls, longest, stretch, extra)
+            if stretch:
+                words[head] += np.uint32(longer << _ITEMS)
+            for later in range(pieces - 1, -1, -1):
+                # As long as it may be, but each later piece gets an event.
+                part = min(_LONG, idle - later)
+                words[at] = _DELAY + part - 1
+                at += 1
+                idle -= part
+        b = now - after(within, what)
+        opens, stretch, head = what == START, pair and not within, at
+        if what == START:
+            base, sending = message[step] >> _ADDRESS, message[step] & _CONTROL_MASK
+            started = now
+            words[at] = _SEND + message[step]
+            at += 1
+        elif what == CONTROL:
+            value = pic[step]
+            if pair:
+                sent = _SEND_PAIR + (value >> _FORMAT << _PAIR_FORMAT)
+                if within:
+                    sent += (base + b - started << _ADDRESS) + sending
+                words[at] = sent
+                at += 1
+                value = (xpic[step] << _PAIR_XPIC) + (value & ((1 << _FORMAT) - 1))
+            elif within:
+                value += _SEND_CONTROL + (SENDPIC_FORMS << _FORM)
+                if has_xpic:
+                    selector, plain = xpic[step] >> _PAIRED, xpic[step] & ((1 << _PAIRED) - 1)
+                    value = _SEND_CONTROL + (selector << _FORM) + plain
+            elif has_xpic:
+                value = _DELAY_XPIC + (carried - 1 << _XPIC_N) + xpic[step]
+            else:
+                value += _DELAY_PIC + (carried - 1 << _PIC_N)
+            words[at] = value
+            at += 1
+    words[at] = END_OF_ROW
+    return at + 1, -1

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipuopt.codegen.rows.emission import write_rows
+from ipuopt.codegen.rows.emission import write_row
 from ipuopt.codegen.rows.instructions import TABLE, WordArray
+from ipuopt.codegen.rows.parity import ANY_STATE, reach
 from ipuopt.codegen.rows.steps import END, START, Steps, steps_of
 from ipuopt.errors import CheckError
 from ipuopt.models.exchange.problem import BoolArray, IntArray, Problem, Solution
@@ -71,27 +72,49 @@ def rows_of(name: str, steps: Steps) -> Rows:
     """Rows of given steps, ``name`` for messages; raises as :func:`encode_rows`."""
     inside, overlap = _inside(steps)
     _refuse(name, steps, np.flatnonzero(steps.clash | overlap), "controls or messages collide")
+    tiles = len(steps.done)
+    counts = np.zeros(tiles, np.int64)
     # Five words a step at most (two delays and one more, a pair), and what long waits take.
-    waits = steps.done // TABLE["delay"].longest + 3
-    words = np.zeros(5 * len(steps.event) + int(waits.sum()), np.uint32)
-    ends, failed = np.zeros((2, len(steps.done)), np.int64)
-    write_rows(
-        steps.bounds,
-        steps.done,
-        steps.event,
-        steps.kind,
-        inside,
-        steps.xpic,
-        steps.pic,
-        steps.optional,
-        steps.message,
-        words,
-        ends,
-        failed,
+    room = 5 * np.diff(steps.bounds) + steps.done // TABLE["delay"].longest + 3
+    words = np.zeros(room.sum(), np.uint32)
+    at = 0
+    failed = []
+    for tile in range(tiles):
+        counts[tile], step = _row(steps, inside, tile, words[at : at + room[tile]])
+        at += counts[tile]
+        if step >= 0:
+            failed.append(step)
+    wrong = np.array(failed, np.int64)
+    _refuse(name, steps, wrong, "no even word for a two-word instruction")
+    return Rows(words[:at].copy(), np.concatenate(([0], np.cumsum(counts))), steps.done)
+
+
+def _row(steps: Steps, inside: BoolArray, tile: int, words: WordArray) -> tuple[int, int]:
+    """Write a row: words and -1, or the step where the canonical row meets an odd word.
+
+    The canonical one is tried first; then padding anywhere; then pointers that could be dropped.
+    """
+    first, stop = steps.bounds[tile], steps.bounds[tile + 1]
+    row = slice(first, stop)
+    columns = (
+        steps.event[row],
+        steps.kind[row],
+        inside[row],
+        steps.xpic[row],
+        steps.pic[row],
+        steps.optional[row],
     )
-    _refuse(name, steps, failed[failed >= 0], "no even word for a two-word instruction")
-    bounds = np.concatenate(([0], ends))
-    return Rows(words[: bounds[-1]].copy(), bounds, steps.done)
+    mask = np.full(stop - first, ANY_STATE, np.uint16)
+    message, done = steps.message[row], steps.done[tile]
+    count, failing = write_row(done, *columns, message, mask, False, words)
+    if failing < 0:
+        return count, -1
+    for flexible in (False, True):
+        reach(*columns, flexible, mask)
+        count, step = write_row(done, *columns, message, mask, flexible, words)
+        if step < 0:
+            return count, -1
+    return 0, first + failing
 
 
 def _inside(steps: Steps) -> tuple[BoolArray, BoolArray]:

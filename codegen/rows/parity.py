@@ -76,8 +76,6 @@ def after(inside: bool, kind: int) -> int:
 
 @kernel
 def reach(
-    first: int,
-    stop: int,
     event: IntArray,
     kind: IntArray,
     inside: BoolArray,
@@ -91,14 +89,17 @@ def reach(
 
     Parameters
     ----------
-    first, stop
-        Steps of the row; the other columns are those of :class:`Steps`.
+    event, kind, xpic, pic, optional
+        One row's part of the columns of :class:`Steps`.
+    inside
+        Whether a message is under way just before a step.
     flexible
         Whether an optional pointer may be kept; dropped otherwise.
     mask
-        Result, shape ``(steps + 1,)``; entry ``stop`` belongs to the next row.
+        Result, shape ``(steps,)``.
     """
-    for step in range(stop - 1, first - 1, -1):
+    stop = len(event)
+    for step in range(stop - 1, -1, -1):
         last = step + 1 == stop
         rest = ANY_STATE if last else int(mask[step + 1])
         gap = 3 if last else event[step + 1] - event[step]
