@@ -105,9 +105,7 @@ def _windows(problem: Problem, paired: BoolArray, times: Timing) -> list[_Part]:
     """
     tiles, tile = problem.tiles, problem.destination_tile
     transfer = np.repeat(np.arange(len(problem)), np.diff(problem.destination_start))
-    wide = np.zeros(tiles, np.bool_)
-    wide[tile[paired[transfer]]] = True
-    margin = wide[tile].astype(np.int64)
+    margin = receives_pairs(problem, paired)[tile].astype(np.int64)
     window = _row(Row.WINDOW, tiles, tile)
     both = np.flatnonzero(both_windows(problem, paired)[tile])
     before = 2 * paired[transfer[both]]
@@ -117,6 +115,13 @@ def _windows(problem: Problem, paired: BoolArray, times: Timing) -> list[_Part]:
         _bus(transfer, window, times.window - margin, times.window_length + margin),
         _bus(transfer[both], write, first, length),
     ]
+
+
+def receives_pairs(problem: Problem, paired: BoolArray) -> BoolArray:
+    """Tiles that receive some Paired64 transfer, shape ``(tiles,)``."""
+    result = np.zeros(problem.tiles, np.bool_)
+    result[problem.destination_tile[np.repeat(paired, np.diff(problem.destination_start))]] = True
+    return result
 
 
 def both_windows(problem: Problem, paired: BoolArray) -> BoolArray:
@@ -129,7 +134,7 @@ def both_windows(problem: Problem, paired: BoolArray) -> BoolArray:
     narrow = np.zeros((2, problem.tiles), np.bool_)
     narrow[(problem.words[transfer] == 52).astype(np.int64), tile] = True
     both: BoolArray = narrow[0] & narrow[1]
-    both[tile[paired[transfer]]] = True
+    both |= receives_pairs(problem, paired)
     both[PARTNER[problem.source[paired]]] = True
     return both
 
@@ -165,25 +170,40 @@ def _controls(problem: Problem, paired: BoolArray, times: Timing) -> list[tuple[
 
 
 def _elements(problem: Problem, times: Timing, hot: Hot) -> list[_Part]:
-    """(E6): sends look at the receives of their elements, receives at the sends."""
+    """(E6): sends look at the receives of their elements, receives at the sends.
+
+    Only the bus events are filled, so that no two transfers fill one event; the events by which
+    either end is done later are tested instead, the most of any on the tile.
+    """
     sent = Row.HOT * problem.tiles
     received = sent + hot.elements
     everyone = np.arange(len(problem))
+    send_more = times.send_done - times.items
+    receive_more = times.done - times.write - times.write_length
+    send_most = np.zeros(problem.tiles, np.int64)
+    np.maximum.at(send_most, problem.source, send_more)
+    receive_most = np.zeros(problem.tiles, np.int64)
+    np.maximum.at(receive_most, problem.destination_tile, receive_more)
     sends = np.repeat(everyone, np.diff(hot.send_start))
-    length = times.send_done[sends]
+    before = receive_most[problem.source[sends]]
     index = np.repeat(np.arange(len(times.write)), np.diff(hot.receive_start))
     receives = np.repeat(everyone, np.diff(problem.destination_start))[index]
-    first, lasting = times.write[index], (times.done - times.write)[index]
+    first, length = times.write[index], times.write_length[index]
+    earlier = send_most[problem.destination_tile[index]]
     return [
         _Part(
             sends,
-            test=(received + hot.send_element, 0, length),
-            fill=(sent + hot.send_element, 0, length),
+            test=(received + hot.send_element, -before, times.send_done[sends] + before),
+            fill=(sent + hot.send_element, 0, times.items[sends]),
         ),
         _Part(
             receives,
-            test=(sent + hot.receive_element, first, lasting),
-            fill=(received + hot.receive_element, first, lasting),
+            test=(
+                sent + hot.receive_element,
+                first - earlier,
+                length + receive_more[index] + earlier,
+            ),
+            fill=(received + hot.receive_element, first, length),
         ),
     ]
 

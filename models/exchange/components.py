@@ -61,6 +61,7 @@ def restrict(phase: Instance, transfers: IntArray) -> Instance:
         words=phase.words[transfers],
         bounds=_bounds(counts),
         receiver=ends[len(transfers) : len(ends) - len(transfers)],
+        wide=phase.wide[tiles],
         partner=ends[len(ends) - len(transfers) :],
         head=phase.head[transfers],
         tail=phase.tail[transfers],

@@ -9,7 +9,14 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from ipuopt.limits import Limits
-from ipuopt.models.exchange.claims import FILL_FIRST, FILL_LENGTH, FILL_ROW, TEST_ROW, Row
+from ipuopt.models.exchange.claims import (
+    FILL_FIRST,
+    FILL_ROW,
+    TEST_FIRST,
+    TEST_LENGTH,
+    TEST_ROW,
+    Row,
+)
 from ipuopt.models.exchange.instance import Instance
 from ipuopt.models.exchange.problem import BoolArray, IntArray
 from ipuopt.models.exchange.timing import horizon_of
@@ -66,15 +73,21 @@ def sharing_pairs(phase: Instance) -> list[Sharing]:
         senders.setdefault(int(filled[claim]), []).append(int(claim))
     pairs: dict[tuple[int, int, int, int], Sharing] = {}
     for claim in np.flatnonzero(filled >= first_hot + elements):
-        first, length = (int(phase.claims[claim, k]) for k in (FILL_FIRST, FILL_LENGTH))
+        first = int(phase.claims[claim, FILL_FIRST])
+        length = _test_end(phase, claim) - first
         i = int(owner[claim])
         for other in senders[int(filled[claim]) - elements]:
             j = int(owner[other])
-            lasting = int(phase.claims[other, FILL_LENGTH])
+            lasting = _test_end(phase, other)
             pairs[j, i, first, length] = Sharing(j, lasting, i, first, length)
         if len(pairs) > MOST_PAIRS:
             break
     return list(pairs.values())
+
+
+def _test_end(phase: Instance, claim: int) -> int:
+    """Offset at which a send or receive is done with an element: claims fill the bus events only."""
+    return int(phase.claims[claim, TEST_FIRST] + phase.claims[claim, TEST_LENGTH])
 
 
 def build(phase: Instance, least: int, most: int) -> Model:

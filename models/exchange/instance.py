@@ -21,6 +21,7 @@ from ipuopt.models.exchange.claims import (
     Int32Array,
     Row,
     claims_of,
+    receives_pairs,
 )
 from ipuopt.models.exchange.conflicts import hot_elements, precedence
 from ipuopt.models.exchange.problem import BoolArray, IntArray, Problem
@@ -39,6 +40,8 @@ class Instance(NamedTuple):
         Tiles; bit rows (:class:`~ipuopt.models.exchange.claims.Row`).
     source, words, bounds, receiver
         Sender; events of the send bus; bounds of a transfer's receivers, and those.
+    wide
+        Tiles that receive some Paired64 transfer.
     partner
         Tile that a Paired64 transfer reserves, -1 for Word32, by transfer.
     head, tail
@@ -62,6 +65,7 @@ class Instance(NamedTuple):
     words: IntArray
     bounds: IntArray
     receiver: IntArray
+    wide: BoolArray
     partner: IntArray
     head: IntArray
     tail: IntArray
@@ -97,6 +101,7 @@ def instance(
         words=times.items,
         bounds=problem.destination_start,
         receiver=problem.destination_tile,
+        wide=receives_pairs(problem, paired),
         partner=np.where(paired, PARTNER[problem.source], -1),
         head=times.head,
         tail=times.tail,
