@@ -10,6 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from ipuopt.models.exchange import Problem, Solution, check, horizon
+from ipuopt.models.exchange.problem import IntArray
 
 Transfer = tuple[int, int, int, Sequence[tuple[int, int]]]
 """Source tile, source address, words, receivers as (tile, address)."""
@@ -20,7 +21,9 @@ Optimum = Callable[[Problem, Solution], int]
 FIRST_BYTE = 0x64000
 
 
-def phase_of(transfers: Sequence[Transfer], tiles: int = 64) -> Problem:
+def phase_of(
+    transfers: Sequence[Transfer], tiles: int = 64, paired: Sequence[bool] = ()
+) -> Problem:
     counts = [len(receivers) for _, _, _, receivers in transfers]
     return Problem(
         name="phase",
@@ -31,6 +34,7 @@ def phase_of(transfers: Sequence[Transfer], tiles: int = 64) -> Problem:
         destination_start=np.cumsum([0, *counts]),
         destination_tile=np.array([t for *_, pairs in transfers for t, _ in pairs], np.int64),
         destination_address=np.array([a for *_, pairs in transfers for _, a in pairs], np.int64),
+        paired=np.array(paired, np.bool_),
     )
 
 
@@ -80,21 +84,27 @@ def transfers_of(problem: Problem) -> list[Transfer]:
 
 
 def least_horizon(problem: Problem, known: Solution) -> int:
-    """Exhaustive search below a known valid schedule; only the checker judges.
+    """Exhaustive search below a known valid schedule and with its widths; only the checker judges.
 
     Rules between two transfers depend on the difference of their starts, so each pair is judged
-    alone, but for pointer events, which a third transfer may save; whole schedules are judged
-    again.
+    alone, but for pointer events, which a third transfer may save, and for rows (E7), which it may
+    mend; whole schedules are judged again.
     """
     transfers = transfers_of(problem)
     count = len(transfers)
+    paired = known.paired
+
+    def at(which: list[int], start: Sequence[int] | IntArray) -> Solution:
+        return Solution(np.array(start, np.int64), paired[which])
+
     alone = [phase_of([transfer], problem.tiles) for transfer in transfers]
-    zero = Solution(np.zeros(1, np.int64))
-    tail = [horizon(single, zero) for single in alone]
-    far = next(e for e in range(200) if not any(check(s, Solution(np.array([e]))) for s in alone))
+    tail = [horizon(single, at([j], [0])) for j, single in enumerate(alone)]
+    far = next(
+        e for e in range(200) if not any(check(s, at([j], [e])) for j, s in enumerate(alone))
+    )
     head = [
-        next(e for e in range(far + 1) if not check(single, Solution(np.array([e]))))
-        for single in alone
+        next(e for e in range(far + 1) if not check(single, at([j], [e])))
+        for j, single in enumerate(alone)
     ]
     assert not check(problem, known)
     best = horizon(problem, known)
@@ -106,8 +116,8 @@ def least_horizon(problem: Problem, known: Solution) -> int:
         differences = 0
         for difference in range(lowest, highest + 1):
             start = np.array([0, difference]) + far + max(0, -difference)
-            told = check(pair, Solution(start))
-            if all(label == "E4" and "pointer event" in text for label, text in told):
+            told = check(pair, at([one, other], start))
+            if all(label == "E7" or "pointer event" in text for label, text in told):
                 differences |= 1 << (difference - lowest)
         shifts = [start + lowest for start in range(best)]
         return [differences << s if s > 0 else differences >> -s for s in shifts]
@@ -118,7 +128,7 @@ def least_horizon(problem: Problem, known: Solution) -> int:
     def search(place: int, open_starts: list[int]) -> None:
         nonlocal best
         if place == count:
-            found = Solution(np.array(start, np.int64))
+            found = Solution(np.array(start, np.int64), paired)
             if not check(problem, found):
                 best = min(best, horizon(problem, found))
             return
@@ -159,6 +169,34 @@ def few_transfers(seed: int) -> Problem:
     return phase_of(transfers)
 
 
+def few_wide_transfers(seed: int) -> Problem:
+    """Two or three transfers, most of which qualify for Paired64, among few pairs of tiles."""
+    draw = np.random.default_rng(seed)
+    pairs = draw.choice(32, 3, replace=False).tolist()
+
+    def address() -> int:
+        return int(FIRST_BYTE + 0x4000 * draw.integers(0, 3) + 8 * draw.choice([0, 3, 6, 2000]))
+
+    transfers: list[Transfer] = []
+    for _ in range(int(draw.integers(2, 4))):
+        source, *others = draw.permutation(pairs).tolist()
+        targets: list[tuple[int, int]] = []
+        for pair in others[: int(draw.integers(1, 3))]:
+            place = address()
+            targets += [(2 * pair, place), (2 * pair + 1, place)]
+        words = int(draw.choice([128, 128, 132, 160, 10, 52]))
+        if draw.random() < 0.2:
+            targets = targets[1:]
+        transfers.append((2 * source + int(draw.integers(0, 2)), address(), words, targets))
+    return phase_of(transfers)
+
+
+@pytest.fixture(scope="session")
+def wide_phase() -> Callable[[int], Problem]:
+    """``wide_phase(seed)``: small enough for ``least_of`` in each choice of widths."""
+    return few_wide_transfers
+
+
 @pytest.fixture(scope="session")
 def tiny_phase() -> Callable[[int], Problem]:
     """``tiny_phase(seed)``: small enough for ``least_of``."""
@@ -173,7 +211,7 @@ def least_of() -> Optimum:
 
 @pytest.fixture(scope="session")
 def make_phase() -> MakePhase:
-    """``make_phase(transfers, tiles=64)``: a phase from tuples (source, address, words, pairs)."""
+    """``make_phase(transfers, tiles=64, paired=())``: from (source, address, words, pairs)."""
     return phase_of
 
 

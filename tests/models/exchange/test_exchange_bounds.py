@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -20,7 +22,8 @@ from ipuopt.models.exchange import (
     lower_bound,
     solve,
 )
-from ipuopt.models.exchange.bounds import PREEMPTIVE, SIMPLE
+from ipuopt.models.exchange.bounds import CHAIN, CLIQUE, PREEMPTIVE, SIMPLE
+from ipuopt.models.exchange.widths import qualifying
 
 Transfer = tuple[int, int, int, Sequence[tuple[int, int]]]
 MakePhase = Callable[..., Problem]
@@ -130,3 +133,46 @@ def test_bound_of_a_part_is_no_larger(
         destination_address=phase.destination_address[:receivers],
     )
     assert lower_bound(part)[0] <= lower_bound(phase)[0]
+
+
+def first_fit(problem: Problem, paired: Sequence[bool]) -> Solution:
+    """Each transfer in listed order at the first start that the checker accepts."""
+    bounds = problem.destination_start
+    start: list[int] = []
+    for count in range(1, len(problem) + 1):
+        part = Problem(
+            name="part",
+            tiles=problem.tiles,
+            source=problem.source[:count],
+            source_address=problem.source_address[:count],
+            words=problem.words[:count],
+            destination_start=bounds[: count + 1],
+            destination_tile=problem.destination_tile[: bounds[count]],
+            destination_address=problem.destination_address[: bounds[count]],
+        )
+        widths = np.array(paired[:count], np.bool_)
+        start.append(
+            next(
+                event
+                for event in itertools.count()
+                if not check(part, Solution(np.array([*start, event]), widths))
+            )
+        )
+    return Solution(np.array(start), np.array(paired, np.bool_))
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(s, marks=pytest.mark.slow) for s in range(3, 40))]
+)
+def test_optimum_of_every_choice_of_widths_is_above_the_bounds(
+    wide_phase: TinyPhase, least_of: Optimum, seed: int
+) -> None:
+    phase = wide_phase(seed)
+    choices = [(False, True) if may else (False,) for may in qualifying(phase)]
+    least = []
+    for paired in itertools.product(*choices):
+        optimum = least_of(phase, first_fit(phase, paired))
+        given = dataclasses.replace(phase, paired=np.array(paired, np.bool_))
+        assert lower_bound(given)[0] <= optimum, paired
+        least.append(optimum)
+    assert lower_bound(phase, free=True)[0] <= min(least)
