@@ -60,18 +60,16 @@ def _wait(
     """
     # The last event before a pair belongs to the pair's own instruction.
     gap = x - 1 if controls == 2 else x
-    longer = 0
-    if stretch:
-        longer = min(_SHORT - 1, gap - 1 if controls == 1 else gap)
-        if extra == 1 and gap - longer < 2:
-            longer -= 1
-        gap -= longer
+    longer = min(_SHORT - 1, gap - 1 if controls == 1 else gap) if stretch else 0
+    gap -= longer
     carried = min(gap, longest) if controls == 1 else 0
-    gap -= carried
-    pieces = (gap + _LONG - 1) // _LONG + extra
+    pieces = (gap - carried + _LONG - 1) // _LONG + extra
+    if stretch and extra == 1 and gap < 2:
+        # Room for the word comes from the instruction before.
+        longer, gap = longer - 1, gap + 1
     if controls == 1:
-        gap, carried = gap + extra, carried - extra
-    return longer, gap, pieces, carried
+        carried = min(gap, longest) - extra
+    return longer, gap - carried, pieces, carried
 
 
 @kernel
@@ -93,24 +91,18 @@ def _message(
     extra
         1 to write one piece more than needed.
     """
-    first = min(_SHORT, items)
-    one_before = 0
-    if extra == 1:
-        # The last piece of two items or more becomes (1, rest); a control's own piece (rest, 1).
-        if items > _SHORT + 1:
-            one_before = 1
-        elif opens:
-            first = 1
-        else:
-            first = min(first, items - 1)
+    plain = max(0, items - _SHORT + _LONG_ON - 1) // _LONG_ON + extra
+    first = min(_SHORT, items - plain)
+    # The last piece of two items or more becomes (1, rest); a control's own piece (rest, 1).
+    if extra == 1 and opens and items <= _SHORT + 1:
+        first = 1
     words[head] += np.uint32((first - 1) << _ITEMS)
     rest = items - first
-    while rest > 0:
-        now = min(_LONG_ON, rest)
-        if one_before == 1 and now == rest:
-            now, one_before = 1, 0
-        elif extra == 1 and items == _SHORT + 1 and now == rest and rest > 1:
-            now = rest - 1
+    for later in range(plain - 1, -1, -1):
+        # As long as it may be, but each later piece gets an item.
+        now = min(_LONG_ON, rest - later)
+        if extra == 1 and later == 1 and items > _SHORT + 1:
+            now = 1
         low, high = (now - 1) % _SHORT, (now - 1) // _SHORT
         words[at] = _SEND_ON + (low << _ITEMS) + (high << _ON_HIGH) + control
         at += 1
