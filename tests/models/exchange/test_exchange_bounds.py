@@ -22,7 +22,7 @@ from ipuopt.models.exchange import (
     lower_bound,
     solve,
 )
-from ipuopt.models.exchange.bounds import CHAIN, CLIQUE, PREEMPTIVE, SIMPLE
+from ipuopt.models.exchange.bounds import PREEMPTIVE, SIMPLE
 from ipuopt.models.exchange.widths import qualifying
 
 Transfer = tuple[int, int, int, Sequence[tuple[int, int]]]
