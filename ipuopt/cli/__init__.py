@@ -8,6 +8,7 @@ from __future__ import annotations
 import click
 
 from ipuopt.cli.check import check
+from ipuopt.cli.exchange import exchange
 from ipuopt.cli.guard import EXIT_USAGE, Commands
 from ipuopt.cli.solve import solve
 from ipuopt.cli.versions import versions
@@ -18,7 +19,7 @@ __all__ = ["main"]
 @click.group(
     cls=Commands,
     invoke_without_command=True,
-    commands=[solve, check, versions],
+    commands=[solve, check, exchange, versions],
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package_name="ipuopt")

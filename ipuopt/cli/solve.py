@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ipuopt.cli.flags import solve_options
 from ipuopt.cli.interrupts import EXIT_INTERRUPTED, Interrupts
 from ipuopt.cli.logs import logging_options
-from ipuopt.cli.overdue import Overdue, OverdueError, end_process
+from ipuopt.cli.overdue import INTERRUPTED, Overdue, OverdueError, end_process
 from ipuopt.cli.progress import Mode, Progress
 from ipuopt.cli.streams import fail, tell
-from ipuopt.errors import CheckError, Error, InputError
+from ipuopt.errors import CheckError, Error, InputError, LimitError
 from ipuopt.events import Events
-from ipuopt.options import OPTIONS, Setting, SolveOptions, options_of, resolve
+from ipuopt.options import Setting, SolveOptions, options_of, resolve
 
 if TYPE_CHECKING:
     from ipuopt.plan import Plan
@@ -30,26 +31,12 @@ MIN_TIME_S = 0.01
 """Time limit that a run gets when reading its input took all of the asked one."""
 
 
-def _solve_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add a flag for every option; their values arrive as text and are read with the others."""
-    for option in reversed(OPTIONS):
-        if option.metavar:
-            add = click.option(
-                option.flag, option.key, metavar=option.metavar, help=option.help, default=None
-            )
-        else:
-            names = f"{option.flag}/--no-{option.flag.removeprefix('--')}"
-            add = click.option(names, option.key, help=option.help, default=None)
-        command = add(command)
-    return command
-
-
 @click.command()
 @click.argument("workload", metavar="WORKLOAD")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Run directory.  [default: runs/NAME]"
 )
-@_solve_options
+@solve_options()
 @click.option(
     "--plan",
     "plan_file",
@@ -94,7 +81,7 @@ def solve(
         given = {key: value for key, value in flags.items() if value is not None}
         settings = resolve(given, os.environ, graph.solve)
         if print_config:
-            tell(_config(settings, as_json))
+            tell(config_text(settings, as_json))
             return 0
         from ipuopt.rundir import check_output
 
@@ -102,20 +89,20 @@ def solve(
         check_output(folder, force=force)
         plan = None if plan_file is None else _read_plan(plan_file, graph)
         options = options_of(settings)
-        overdue = Overdue(started, options.time_limit_s)
+        overdue: Overdue[Result] = Overdue(started, options.time_limit_s)
         events = replace(shown.events(interrupts.requested), on_result=overdue.keep)
         late = False
         try:
             result = interrupts.run(
                 lambda: _pipeline(graph, options, plan, events, started),
-                tick=_announcing(shown, interrupts, overdue),
+                tick=announcing(shown, interrupts, overdue),
                 patience=overdue.check,
             )
         except OverdueError as error:
             shown.close()
             late = True
             if overdue.result is None:
-                code = EXIT_INTERRUPTED if interrupts.requested() else error.exit_code
+                code = interrupts.exit_code if interrupts.requested() else error.exit_code
                 end_process(fail(f"{graph.name}: {error}", code))
             result = overdue.result
         except CheckError as error:
@@ -123,7 +110,9 @@ def solve(
             return fail(f"{error}{_save_rejected(folder, graph, error)}", error.exit_code)
         except Error as error:
             shown.close()
-            return fail(str(error), EXIT_INTERRUPTED if interrupts.requested() else error.exit_code)
+            if isinstance(error, LimitError) and interrupts.requested():
+                return fail(f"{graph.name}: {INTERRUPTED}", interrupts.exit_code)
+            return fail(str(error), error.exit_code)
         finally:
             shown.close()
         code = _finish(folder, result, settings, interrupts, started, as_json, force)
@@ -132,7 +121,9 @@ def solve(
         return code
 
 
-def _announcing(shown: Progress, interrupts: Interrupts, overdue: Overdue) -> Callable[[], None]:
+def announcing(
+    shown: Progress, interrupts: Interrupts, overdue: Overdue[Any]
+) -> Callable[[], None]:
     """Tick that says once that an interrupt was understood."""
     said = False
 
@@ -181,7 +172,9 @@ def _finish(
 
     wall_time_s = time.monotonic() - started
     write_run(folder, result, settings, wall_time_s=wall_time_s, force=force)
-    code = EXIT_INTERRUPTED if interrupts.requested() else exit_code(result, settings["gap"].value)
+    code = exit_code(result, settings["gap"].value)
+    if interrupts.requested():
+        code = interrupts.exit_code
     if as_json:
         report = report_of(result, settings, wall_time_s)
         head = {"output": str(folder), "exit_code": code, "config": config_of(settings)}
@@ -258,7 +251,8 @@ def _save_rejected(folder: Path, workload: Workload, error: CheckError) -> str:
     return f" (saved in {file}; please send it)"
 
 
-def _config(settings: Mapping[str, Setting], as_json: bool) -> str:
+def config_text(settings: Mapping[str, Setting], as_json: bool) -> str:
+    """Every option with its value and origin, for ``--print-config``."""
     if as_json:
         from ipuopt.rundir import config_of
         from ipuopt.strict_json import dumps

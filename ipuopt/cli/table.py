@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ipuopt.result import Total
 
 _TITLES = ("stage", "heuristic", "solver", "bound", "gap", "proven by", "time")
-_LEFT = ("stage", "proven by")
+_LEFT = ("stage", "phase", "proven by")
 
 BOUNDED = (
     "The bound of the total is the mapping bound: it holds for every program made of the same "
@@ -65,16 +65,21 @@ def table(reports: Sequence[SolveReport], total: Total, wall_time_s: float) -> l
     numbers = (thousands(figure) for figure in figures)
     gap = percent(total.gap)
     rows.append((f"total {total.unit}", *numbers, gap, "", duration(wall_time_s)))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_TITLES))]
-    return [_row(row, widths) for row in rows]
+    return aligned(rows)
 
 
-def _row(row: Sequence[str], widths: Sequence[int]) -> str:
-    cells = [
-        cell.ljust(width) if title in _LEFT else cell.rjust(width)
-        for cell, width, title in zip(row, widths, _TITLES, strict=True)
-    ]
-    return "  ".join(cells).rstrip()
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table whose first row holds the titles; words to the left, figures to the right."""
+    titles = rows[0]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if title in _LEFT else cell.rjust(width)
+            for cell, width, title in zip(row, widths, titles, strict=True)
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines
 
 
 def remarks(reports: Sequence[SolveReport], total: Total, limit: Limit | None) -> Iterator[str]:

@@ -1,0 +1,201 @@
+"""``ipuopt exchange``: phases of a snapshot to a schedule and a table."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ipuopt.cli.flags import solve_options
+from ipuopt.cli.interrupts import Interrupts
+from ipuopt.cli.logs import logging_options
+from ipuopt.cli.overdue import Overdue, OverdueError, end_process
+from ipuopt.cli.progress import Mode, Progress
+from ipuopt.cli.solve import announcing, config_text
+from ipuopt.cli.streams import fail, tell
+from ipuopt.errors import Error, InputError
+from ipuopt.events import Events
+from ipuopt.options import Setting, SolveOptions, Solver, options_of, resolve
+
+if TYPE_CHECKING:
+    from ipuopt.limits import Limits
+    from ipuopt.models.exchange.group import Answer
+    from ipuopt.models.exchange.snapshot import Snapshot
+
+TIME_LIMIT_S = 80.0
+"""Default limit in seconds; phases of up to 100 000 transfers gain little from more."""
+
+KEPT_SHARE, KEPT_S = 0.05, 3.0
+"""Part of the time limit, and most seconds, kept for writing."""
+
+
+@click.command()
+@click.argument("snapshot", type=click.Path(path_type=Path), metavar="SNAPSHOT")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Schedule to write.  [default: NAME.schedule.json]",
+)
+@click.option(
+    "--phase",
+    "chosen",
+    type=int,
+    multiple=True,
+    metavar="N",
+    help="Only the phase of this number; may be given again.",
+)
+@click.option(
+    "--width",
+    type=click.Choice(["given", "free"]),
+    default="given",
+    help="Keep the widths of the snapshot, or choose them.  [default: given]",
+)
+@click.option(
+    "--rows",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the encoded row of every tile, in a folder a phase.",
+)
+@solve_options(TIME_LIMIT_S)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+@click.option(
+    "--progress",
+    type=click.Choice([mode.value for mode in Mode]),
+    default=Mode.AUTO.value,
+    help="On stderr: a live line on a terminal, plain lines, or nothing.  [default: auto]",
+)
+@click.option("--force", is_flag=True, help="Replace whatever the output files hold.")
+@click.option("--print-config", is_flag=True, help="Print every option with its origin and stop.")
+@logging_options
+@click.pass_obj
+def exchange(
+    started: float,
+    /,
+    snapshot: Path,
+    output: Path | None,
+    chosen: tuple[int, ...],
+    width: str,
+    rows: Path | None,
+    as_json: bool,
+    progress: str,
+    force: bool,
+    print_config: bool,
+    quiet: bool,
+    **flags: Any,
+) -> int:
+    """Schedule the phases of an exchange snapshot.
+
+    SNAPSHOT is a JSON file of the public compiler (schema 4), also packed by gzip; - reads standard
+    input. Prints one row a phase, then their sum, and writes start event and width of every
+    transfer.
+    """
+    settings = resolve({k: v for k, v in flags.items() if v is not None}, os.environ, {})
+    if settings["time_limit"].origin == "default":
+        settings["time_limit"] = Setting(TIME_LIMIT_S, "default")
+    if print_config:
+        tell(config_text(settings, as_json))
+        return 0
+    options = options_of(settings)
+    shown = Progress(Mode.NONE if quiet else Mode(progress), started)
+    with Interrupts(last_words=shown.close) as interrupts:
+        from ipuopt.cli.outcome import Outcome, exit_code
+        from ipuopt.models.exchange.schedule_file import check_schedule_output, schedule_name
+        from ipuopt.models.exchange.several import solve_all
+        from ipuopt.models.exchange.snapshot import load_snapshot
+        from ipuopt.pipeline.watch import Watch
+
+        file = output or Path(schedule_name(snapshot))
+        check_schedule_output(file, force=force)
+        _check_rows(rows)
+        whole = load_snapshot(snapshot)
+        part = _chosen(snapshot, whole, chosen)
+        overdue: Overdue[Sequence[Answer]] = Overdue(started, options.time_limit_s)
+        watch = Watch(interrupts.requested, options.memory_limit_bytes)
+        limits = _limits(options, shown.events(watch), started)
+        late = False
+        try:
+            answers: Sequence[Answer] = interrupts.run(
+                lambda: solve_all(
+                    part.problems, limits, free=width == "free", publish=overdue.keep
+                ),
+                tick=announcing(shown, interrupts, overdue),
+                patience=overdue.check,
+            )
+        except OverdueError as error:
+            shown.close()
+            late = True
+            if overdue.result is None:
+                code = interrupts.exit_code if interrupts.requested() else error.exit_code
+                end_process(fail(f"{snapshot}: {error}", code))
+            answers = overdue.result
+        except Error as error:
+            shown.close()
+            return fail(str(error), error.exit_code)
+        finally:
+            shown.close()
+        code = exit_code(answers, options.gap)
+        if interrupts.requested():
+            code = interrupts.exit_code
+        outcome = Outcome(snapshot, part, answers, settings, width)
+        outcome.write(file)
+        kept = outcome.keep_refused(file)
+        wall_time_s = time.monotonic() - started
+        if as_json:
+            tell(outcome.as_json(file, code, wall_time_s))
+        else:
+            tell("\n".join([*outcome.lines(wall_time_s), *kept, f"Schedule: {file}"]))
+        if rows is not None:
+            outcome.write_rows(rows)
+        if late:
+            end_process(code)
+        return code
+
+
+def _limits(options: SolveOptions, events: Events, started: float) -> Limits:
+    """Limits of all phases together; the time limit holds for the whole command."""
+    from ipuopt.limits import Limits
+
+    limit_s = math.inf if options.time_limit_s is None else options.time_limit_s
+    return Limits(
+        deadline=started + limit_s - min(KEPT_S, KEPT_SHARE * limit_s),
+        gap=1.0 if options.solver is Solver.HEURISTIC else options.gap or 0.0,
+        threads=options.threads,
+        seed=options.seed,
+        deterministic=options.deterministic,
+        memory_bytes=options.memory_limit_bytes,
+        should_stop=events.should_stop,
+        on_solution=events.on_solution,
+        on_bound=events.on_bound,
+    )
+
+
+def _chosen(path: Path, whole: Snapshot, chosen: tuple[int, ...]) -> Snapshot:
+    """The phases of the given numbers, in the order of the file; all without numbers."""
+    from ipuopt.models.exchange.snapshot import Snapshot
+
+    missing = [number for number in chosen if number not in whole.numbers]
+    if missing:
+        listed = ", ".join(map(str, whole.numbers[:20])) + (
+            " ..." if len(whole.numbers) > 20 else ""
+        )
+        raise InputError(f"--phase: found {missing[0]}, expected a phase of {path}: {listed}")
+    if not chosen:
+        return whole
+    pairs = zip(whole.numbers, whole.problems, strict=True)
+    kept = [(number, problem) for number, problem in pairs if number in chosen]
+    return Snapshot(whole.sha256, *zip(*kept, strict=True))
+
+
+def _check_rows(folder: Path | None) -> None:
+    """Refuse, before any work, a folder for rows that could not be written."""
+    if folder is None or not folder.exists():
+        return
+    if not folder.is_dir() or any(folder.iterdir()):
+        found = "a directory that is not empty" if folder.is_dir() else "a file"
+        raise InputError(f"{folder}: found {found}, expected an empty or new directory")

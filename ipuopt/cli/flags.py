@@ -1,0 +1,38 @@
+"""Flags of the options that all solving commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from ipuopt.options import DEFAULT_TIME_LIMIT_S, OPTIONS
+
+
+def solve_options(
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add a flag for every option; their values arrive as text and are read with the others.
+
+    Parameters
+    ----------
+    time_limit_s
+        Default of the time limit of this command, for ``--help``.
+    """
+    usual, own = (f"[default: {limit:.0f}s]" for limit in (DEFAULT_TIME_LIMIT_S, time_limit_s))
+
+    def add_all(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(OPTIONS):
+            help_text = option.help.replace(usual, own)
+            if option.metavar:
+                add = click.option(
+                    option.flag, option.key, metavar=option.metavar, help=help_text, default=None
+                )
+            else:
+                names = f"{option.flag}/--no-{option.flag.removeprefix('--')}"
+                add = click.option(names, option.key, help=help_text, default=None)
+            command = add(command)
+        return command
+
+    return add_all

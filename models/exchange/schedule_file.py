@@ -1,0 +1,132 @@
+"""``NAME.schedule.json``: start event and width of every transfer, one line a phase."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from ipuopt.errors import InputError
+from ipuopt.models.exchange.group import Answer
+from ipuopt.models.exchange.snapshot_text import WIDTHS
+from ipuopt.strict_json import plain
+
+SCHEDULE_SCHEMA = 1
+"""Version of the file."""
+
+_BEGIN = b'{"schema_version":'
+
+
+def schedule_name(snapshot: Path) -> str:
+    """``NAME.schedule.json`` of ``NAME.json.gz``, ``NAME.json`` or another name."""
+    name = snapshot.name if str(snapshot) != "-" else "stdin"
+    for ending in (".gz", ".json"):
+        name = name.removesuffix(ending)
+    return f"{name}.schedule.json"
+
+
+def check_schedule_output(path: Path, *, force: bool) -> None:
+    """Refuse, before any work, a file that could not be written, or that is no schedule.
+
+    Raises
+    ------
+    InputError
+        If ``path`` is a directory or lies in none, may not be written, or holds something else
+        than a schedule and ``force`` is not given.
+    """
+    expected = "a file that can be written"
+    try:
+        if path.is_dir():
+            raise InputError(f"{path}: found a directory, expected {expected}")
+        folder = next(parent for parent in path.absolute().parents if parent.exists())
+        if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+            raise InputError(
+                f"{path}: found {folder} read-only or no directory, expected {expected}"
+            )
+        if path.exists() and not force:
+            with path.open("rb") as file:
+                begin = file.read(200)
+            if not begin.startswith(_BEGIN) or b'"snapshot_hash"' not in begin:
+                found = "a file that is no schedule"
+                raise InputError(
+                    f"{path}: found {found}, expected a new name (--force replaces it)"
+                )
+    except OSError as error:  # a name that is too long, a loop of links
+        found = error.strerror or str(error)
+        raise InputError(f"{path}: found {found}, expected {expected}") from None
+
+
+def write_schedule(
+    path: Path,
+    sha256: str,
+    head: Mapping[str, Any],
+    numbers: Sequence[int],
+    answers: Sequence[Answer],
+    *,
+    repeatable: bool = False,
+) -> None:
+    """Write a schedule under a temporary name and rename it.
+
+    Parameters
+    ----------
+    path
+        The file.
+    sha256
+        Of the snapshot's text.
+    head
+        More keys for the whole: versions, seed.
+    numbers, answers
+        Number and answer of every phase.
+    repeatable
+        Write null for times, so that equal schedules give equal files.
+
+    Raises
+    ------
+    InputError
+        When writing fails (disk full).
+    """
+    first = {"schema_version": SCHEDULE_SCHEMA, "snapshot_hash": sha256, **head}
+    lines = [
+        orjson.dumps(_phase(number, answer, repeatable), option=orjson.OPT_SERIALIZE_NUMPY)
+        for number, answer in zip(numbers, answers, strict=True)
+    ]
+    body = orjson.dumps(plain(first))[:-1] + b',"phases":[\n' + b",\n".join(lines) + b"\n]}\n"
+    staged = ""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, staged = tempfile.mkstemp(prefix=".ipuopt-", suffix=".tmp", dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            mask = os.umask(0)
+            os.umask(mask)
+            os.fchmod(handle, 0o666 & ~mask)
+            file.write(body)
+        os.replace(staged, path)
+    except OSError as error:
+        if staged:
+            Path(staged).unlink(missing_ok=True)
+        raise InputError(
+            f"{path}: found {error.strerror or error}, expected to write it"
+        ) from error
+
+
+def _phase(number: int, answer: Answer, repeatable: bool) -> dict[str, Any]:
+    """An object of ``phases``."""
+    report = answer.report
+    return {
+        "phase": number,
+        "status": report.status,
+        "limit": report.limit,
+        "heuristic": report.heuristic,
+        "horizon": report.objective,
+        "bound": report.bound,
+        "bound_source": report.bound_source,
+        "gap": report.gap,
+        "wall_time_s": None if repeatable else report.wall_time_s,
+        "start": np.ascontiguousarray(answer.solution.start, np.int64),
+        "width": [WIDTHS[paired] for paired in answer.solution.paired.tolist()],
+    }
