@@ -104,6 +104,9 @@ def decode_rows(rows: Rows) -> Events:
 def _split(rows: Rows) -> _Code:
     words = np.asarray(rows.words, np.uint32)
     lengths = np.diff(rows.bounds)
+    if rows.bounds[0] != 0 or rows.bounds[-1] != len(words):
+        found = f"bounds from {rows.bounds[0]} to {rows.bounds[-1]}"
+        raise InputError(f"rows: found {found}, expected 0 to {len(words)}")
     wrong = np.flatnonzero((lengths < 1) | (lengths > _MOST_WORDS))
     if len(wrong):
         found = f"tile {wrong[0]}: found {lengths[wrong[0]]} words"
@@ -119,8 +122,8 @@ def _split(rows: Rows) -> _Code:
     data = np.zeros(len(words), np.bool_)
     data[1:] = opens[:-1] & (place[1:] > 0)
     last = place == lengths[tile] - 1
-    _demand(~data & (name < 0), tile, place, words, "a row instruction")
     _demand(~data & long & ~opens, tile, place, words, "two-word instructions at even words")
+    _demand(~data & (name < 0), tile, place, words, "a row instruction")
     _demand(opens & last, tile, place, words, "its second word")
     ends = ~data & (name == _INDEX["br"])
     _demand(ends & (words != END_OF_ROW), tile, place, words, f"0x{END_OF_ROW:08x} (br $m10)")

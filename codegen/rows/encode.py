@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ipuopt.codegen.rows.emission import write_row
-from ipuopt.codegen.rows.instructions import TABLE, WordArray
+from ipuopt.codegen.rows.instructions import END_OF_ROW, TABLE, WordArray
 from ipuopt.codegen.rows.parity import ANY_STATE, reach
 from ipuopt.codegen.rows.steps import END, START, Steps, steps_of
 from ipuopt.errors import CheckError
@@ -72,18 +72,19 @@ def rows_of(name: str, steps: Steps) -> Rows:
     """Rows of given steps, ``name`` for messages; raises as :func:`encode_rows`."""
     inside, overlap = _inside(steps)
     _refuse(name, steps, np.flatnonzero(steps.clash | overlap), "controls or messages collide")
-    tiles = len(steps.done)
-    counts = np.zeros(tiles, np.int64)
+    counts = np.ones(len(steps.done), np.int64)
     # Five words a step at most (two delays and one more, a pair), and what long waits take.
     room = 5 * np.diff(steps.bounds) + steps.done // TABLE["delay"].longest + 3
-    words = np.zeros(room.sum(), np.uint32)
+    room[steps.done == 0] = 1
+    words = np.full(room.sum(), END_OF_ROW, np.uint32)
     at = 0
     failed = []
-    for tile in range(tiles):
-        counts[tile], step = _row(steps, inside, tile, words[at : at + room[tile]])
-        at += counts[tile]
-        if step >= 0:
-            failed.append(step)
+    for tile, (size, done) in enumerate(zip(room.tolist(), steps.done.tolist(), strict=True)):
+        if done:
+            counts[tile], step = _row(steps, inside, tile, words[at : at + size])
+            if step >= 0:
+                failed.append(step)
+        at += int(counts[tile])
     wrong = np.array(failed, np.int64)
     _refuse(name, steps, wrong, "no even word for a two-word instruction")
     return Rows(words[:at].copy(), np.concatenate(([0], np.cumsum(counts))), steps.done)

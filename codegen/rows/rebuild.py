@@ -14,7 +14,7 @@ from ipuopt.codegen.rows.decode import SEND, SEND_ON, Events
 from ipuopt.codegen.rows.receives import Receives, demand, receives_of
 from ipuopt.errors import InputError
 from ipuopt.models.exchange.problem import BoolArray, IntArray, Problem, Solution
-from ipuopt.target.fabric import direction
+from ipuopt.target.fabric import PARTNER, direction
 
 HashArray = npt.NDArray[np.uint64]
 
@@ -112,6 +112,7 @@ def _transfers(events: Events) -> tuple[_Transfers, BoolArray]:
     bounds = np.searchsorted(message, np.arange(len(heads) + 1))
     counts = np.diff(bounds)
     demand(counts == 0, source, start, "somebody who receives this message")
+    _ended(receives, events, source, start + items, wide)
     _directions(receives, order, bounds, source, start, control)
     found = _Transfers(
         source,
@@ -144,6 +145,17 @@ def _joined(
         bad |= wide[message] != receives.wide[order]
     right = "a message of the length and width that another tile receives of it"
     demand(bad, receives.source[order], receives.start[order], right)
+
+
+def _ended(
+    receives: Receives, events: Events, source: IntArray, sent: IntArray, wide: BoolArray
+) -> None:
+    """No row ends before what it sends, receives, or leaves the path to its partner for."""
+    tile = np.concatenate((receives.tile, source, PARTNER[source[wide]]))
+    needed = np.concatenate((receives.done, sent, sent[wide]))
+    known = np.minimum(tile, len(events.done) - 1)
+    bad = (tile >= len(events.done)) | (events.done[known] < needed)
+    demand(bad, tile, needed, "a row that lasts until then")
 
 
 def _directions(

@@ -10,7 +10,7 @@ from ipuopt.codegen.rows.decode import FORMAT, POINTER, SOURCE, SOURCE64, Events
 from ipuopt.codegen.rows.instructions import NEUTRAL
 from ipuopt.errors import InputError
 from ipuopt.models.exchange.problem import BoolArray, IntArray
-from ipuopt.target.fabric import PARTNER, PHYSICAL, ROW, time_to_mux
+from ipuopt.target.fabric import PARTNER, PHYSICAL, ROW, direction, time_to_mux
 
 _EVENTS = 1 << 40
 """Above any event: tile and event in one number."""
@@ -32,6 +32,8 @@ class Receives:
         Byte address.
     wide
         Whether it is a Paired64 receive.
+    done
+        Event at which its last word is written and the row may end.
     """
 
     tile: IntArray
@@ -40,6 +42,7 @@ class Receives:
     items: IntArray
     address: IntArray
     wide: BoolArray
+    done: IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +62,14 @@ def receives_of(events: Events) -> Receives:
     Raises
     ------
     InputError
-        With tile and event, where control events make no receive.
+        With tile and event, where control events make no receive, or more than one.
     """
     narrow, wide = _narrow(events), _wide(events)
-    tile, source, moment, items, pointer, opens = (
+    tile, source, moment, items, pointer, opens, write = (
         np.concatenate(column) for column in zip(narrow, wide, strict=True)
     )
+    pointers = _controls(events, POINTER)
+    _used(pointers, tile * _EVENTS + write, "a receive that writes from this pointer event on")
     is_wide = np.arange(len(tile)) >= len(narrow[0])
     mux = time_to_mux()
     own, other = mux[source, tile], mux[source, PARTNER[tile]]
@@ -80,7 +85,8 @@ def receives_of(events: Events) -> Receives:
         shift, head = np.maximum(0, 1 - least_pair), np.maximum(0, -least)
         start[is_wide] = (moment - late)[is_wide] + (head - shift)[group]
     address = _addresses(tile, opens, items, pointer, is_wide)
-    return Receives(tile, source, start, items, address, is_wide)
+    done = opens + items + np.where(is_wide, 7, 57 + 2 * ROW[tile])
+    return Receives(tile, source, start, items, address, is_wide, done)
 
 
 def _controls(events: Events, *kinds: int) -> _Controls:
@@ -115,24 +121,35 @@ def _logical(physical: IntArray, controls: _Controls) -> IntArray:
     return table[np.minimum(physical, bound - 1)]
 
 
+def _used(controls: _Controls, keys: IntArray, right: str) -> None:
+    """Every control is at one of ``keys``."""
+    demand(~np.isin(controls.key, keys), controls.tile, controls.event, right)
+
+
 def _narrow(events: Events) -> tuple[IntArray, ...]:
-    """Word32 receives: tile, source, X, words, pointer or -1, first event of their window."""
+    """Word32 receives: tile, source, X, words, pointer or -1, start of their window, Y."""
     mux, pointers = _controls(events, SOURCE, SOURCE64), _controls(events, POINTER)
     opens = (mux.kind == SOURCE) & (mux.value != NEUTRAL)
     words = _closed(mux, opens, "a neutral event after this source")
+    before = np.zeros(len(opens), np.bool_)
+    before[1:] = opens[:-1] & (mux.tile[1:] == mux.tile[:-1])
+    demand((mux.kind == SOURCE) & ~opens & ~before, mux.tile, mux.event, "a source that ends here")
+    demand((mux.kind == SOURCE64) & before, mux.tile, mux.event, "a neutral event of selector 0")
     tile, moment = mux.tile[opens], mux.event[opens]
     source = _logical(np.where(opens, mux.value, 0), mux)[opens]
     write = moment + 52 + 2 * ROW[tile] - (words == 52)
-    return tile, source, moment, words, _at(pointers, tile, write), moment
+    return tile, source, moment, words, _at(pointers, tile, write), moment, write
 
 
 def _wide(events: Events) -> tuple[IntArray, ...]:
-    """Paired64 receives, as :func:`_narrow`; every member has both format events and a pointer."""
+    """Paired64 receives, as :func:`_narrow`; their windows from "format on"."""
     mux, pointers = _controls(events, SOURCE64), _controls(events, POINTER)
     form = _controls(events, FORMAT)
     opens = form.value != 0
     items = _closed(form, opens, "a format event that ends this one")
     tile, on = form.tile[opens], form.event[opens]
+    ends = np.concatenate((on, on + items)) + np.tile(tile, 2) * _EVENTS
+    _used(form, ends, "a format event that begins here")
     moment = on - 51 - 2 * ROW[tile]
     own, other = _at(mux, tile, moment), _at(mux, PARTNER[tile], moment)
     early = np.where(own >= 0, tile, PARTNER[tile])
@@ -142,7 +159,16 @@ def _wide(events: Events) -> tuple[IntArray, ...]:
     demand(pointer < 0, tile, on, "a pointer event two events after this format event")
     named = _Controls(tile, on, on, on, value)
     source = _logical(value ^ (PHYSICAL[early] & 2), named)
-    return tile, source, moment, items, pointer, on
+    time = time_to_mux()
+    first = time[source, tile] < time[source, PARTNER[tile]]
+    demand(first != (own >= 0), tile, on, "a source event of the early member alone")
+    gone = (_at(mux, tile, moment + items) != NEUTRAL) & first
+    demand(gone, tile, on, "a neutral event of selector 1 after all items")
+    ends = np.concatenate((moment, moment + items)) + np.tile(tile, 2) * _EVENTS
+    _used(mux, ends, "a receive of which this event of selector 1 is part")
+    way = form.value[opens] != direction()[source, tile]
+    demand(way, tile, on, "a format event with the direction of the source")
+    return tile, source, moment, items, pointer, on, on + 2
 
 
 def _addresses(

@@ -54,14 +54,14 @@ def scheduled(phase: dict[str, Any], make: MakePhase) -> tuple[Problem, Solution
 def listed(events: Events, tile: int) -> list[tuple[int, ...]]:
     """Events of a tile in the form of :func:`expected`."""
     row = slice(events.bounds[tile], events.bounds[tile + 1])
-    columns = (events.event, events.kind, events.value, events.items)
-    columns += (events.control, events.address)
+    sends = (events.items, events.control, events.address)
+    columns = (events.event, events.kind, events.value, *sends)
     result = []
     for event, kind, value, items, control, address in zip(
         *(column[row].tolist() for column in columns), strict=True
     ):
-        sends = kind in (SEND, SEND_ON)
-        result.append((event, SEND, items, control, address) if sends else (event, kind, value))
+        send = kind in (SEND, SEND_ON)
+        result.append((event, SEND, items, control, address) if send else (event, kind, value))
     return sorted(result)
 
 

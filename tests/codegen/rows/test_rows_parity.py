@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -113,11 +113,16 @@ def steps_of(rows: list[Row]) -> Steps:
         columns += sorted(own)
         bounds.append(len(columns))
     table = np.array(columns, np.int64).reshape(-1, 6).T.copy()
-    event, kind, xpic, pic, optional, message = table
-    done = np.array([row.done for row in rows])
-    clash = np.zeros(len(event), np.bool_)
     return Steps(
-        np.array(bounds), done, event, kind, xpic, pic, optional.astype(bool), message, clash
+        bounds=np.array(bounds),
+        done=np.array([row.done for row in rows]),
+        event=table[0],
+        kind=table[1],
+        xpic=table[2],
+        pic=table[3],
+        optional=table[4].astype(np.bool_),
+        message=table[5],
+        clash=np.zeros(len(columns), np.bool_),
     )
 
 
@@ -132,7 +137,7 @@ def assert_events(row: Row, steps: Steps) -> None:
         wanted = {event for event, control in row.controls.items() if control[place]}
         spare = {e for e, control in row.controls.items() if control[2]} if place else set()
         assert wanted - spare <= found <= wanted
-    sent = set()
+    sent: set[int] = set()
     for event, items in zip(events.event.tolist(), events.items.tolist(), strict=True):
         assert not sent & set(range(event, event + items))
         sent |= set(range(event, event + items))
@@ -205,9 +210,6 @@ def test_waits_around_the_longest_delays(
     for event in range(limit - 2, limit + 4):
         row = one_tile({**dict.fromkeys(before, SINGLE), event: control}, event + limit)
         assert_events(row, steps_of([row]))
-
-
-Make = Callable[[int], Row]
 
 
 @pytest.mark.parametrize("items", [1, 2, 63, 64, 65, 66, 67, 4160, 4161, 4162])
