@@ -146,9 +146,10 @@ def write_row(
     tuple
         Words of the row and -1, or the step that cannot be encoded.
     """
-    at, head, b = 0, 0, 0
-    base, started, sending = 0, 0, 0
-    stretch, opens, reached = False, False, True
+    # Literal zeros have types of their own, for which each helper would be compiled again.
+    zero, no = min(done, 0), done < 0
+    at, head, b, base, started, sending = zero, zero, zero, zero, zero, zero
+    stretch, opens, reached = no, no, no
     stop = len(event)
     for step in range(stop + 1):
         # Past the last step the row waits for its end.

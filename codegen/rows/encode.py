@@ -10,8 +10,11 @@ from ipuopt.codegen.rows.emission import write_row
 from ipuopt.codegen.rows.instructions import END_OF_ROW, TABLE, WordArray
 from ipuopt.codegen.rows.parity import ANY_STATE, reach
 from ipuopt.codegen.rows.steps import END, START, Steps, steps_of
-from ipuopt.errors import CheckError
+from ipuopt.errors import CheckError, InputError
 from ipuopt.models.exchange.problem import BoolArray, IntArray, Problem, Solution
+
+_ADDRESSES = 4 << 18
+"""Bytes that word addresses of 18 bits reach (ipu21.md 2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +60,22 @@ def encode_rows(problem: Problem, solution: Solution, *, iteration: int = 0) -> 
 
     Raises
     ------
+    InputError
+        An address does not fit into 18 bits of words.
     CheckError
-        E7, with tile and event: two controls of one kind coincide, one falls on the first two
-        events of a message, or a two-word instruction can start at no even word.
+        E1: a message starts before event 0. E7, with every tile and event: two controls of one
+        kind coincide, one falls on the first two events of a message, messages overlap, or a
+        two-word instruction can start at no even word.
     """
     if len(problem) and int(solution.start.min()) < 0:
         at = int(solution.start.argmin())
         found = f"a message that starts at event {solution.start[at]}, expected 0 or later"
         raise CheckError(f"rows of {problem.name}", (("E1", f"transfer {at}: {found}"),))
+    addresses = (problem.source_address[:, iteration], problem.destination_address)
+    largest = max(int(column.max(initial=0)) for column in addresses)
+    if largest >= _ADDRESSES:
+        found = f"found address {largest:#x}, expected below {_ADDRESSES:#x}"
+        raise InputError(f"rows of {problem.name}: {found}")
     return rows_of(problem.name, steps_of(problem, solution, iteration))
 
 

@@ -209,6 +209,15 @@ def test_overlapping_messages_are_refused(wide_phase: MakePhase) -> None:
         encode_rows(wide_phase(transfers, TILES), Solution(np.array([90, 95])))
 
 
+def test_what_no_row_can_hold(wide_phase: MakePhase) -> None:
+    far = wide_phase([(0, 0x60000, 20, [(5, 0x100000)], 32)], TILES)
+    with pytest.raises(InputError, match="found address 0x100000, expected below 0x100000"):
+        encode_rows(far, Solution(np.array([90])))
+    near = wide_phase([(0, 0x60000, 20, [(5, 0x70000)], 32)], TILES)
+    with pytest.raises(CheckError, match="E1: transfer 0"):
+        encode_rows(near, Solution(np.array([-1])))
+
+
 def test_iterations_differ_in_their_source_address_only(wide_phase: MakePhase) -> None:
     phase = wide_phase([(0, 0x60000, 70, [(5, 0x70000)], 32)], TILES)
     phase = replace(phase, source_address=np.array([[0x60000, 0x61000]]))
