@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from ipuopt.models.exchange import Problem, Solution, check, horizon
-from ipuopt.models.exchange.check import MOST
+from ipuopt.models.exchange.check_times import MOST
 from ipuopt.models.exchange.problem import IntArray
 
 Transfer = tuple[int, int, int, Sequence[tuple[int, int]]]
