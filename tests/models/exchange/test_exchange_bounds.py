@@ -22,7 +22,7 @@ from ipuopt.models.exchange import (
     lower_bound,
     solve,
 )
-from ipuopt.models.exchange.bounds import PREEMPTIVE, SIMPLE
+from ipuopt.models.exchange.bounds import CHAIN, CLIQUE, PAIR, PREEMPTIVE, SIMPLE, WIDTHS
 from ipuopt.models.exchange.widths import qualifying
 
 Transfer = tuple[int, int, int, Sequence[tuple[int, int]]]
@@ -83,6 +83,33 @@ def test_shared_element_is_a_machine(make_phase: MakePhase) -> None:
     assert lower_bound(shared)[0] >= lower_bound(apart)[0] + 50
 
 
+def test_clique_over_two_elements(make_phase: MakePhase) -> None:
+    """Tile 5 reads a span of both elements that it is written on: no receive passes beside it."""
+    phase = make_phase(
+        [(5, B + 8000, 4000, [(9, B)]), (0, A, 900, [(5, B)]), (2, A, 900, [(5, C + 0x1000)])]
+    )
+    bound, source = lower_bound(phase)
+    assert source == CLIQUE
+    assert 4000 + 900 + 900 < bound <= 4000 + 900 + 900 + 200
+
+
+def test_two_buses_carry_the_words_of_a_pair(make_phase: MakePhase) -> None:
+    """1000 words from each of tiles 0 and 1, to other pairs: 1000 events, however wide."""
+    phase = make_phase([(0, A, 1000, [(4, B), (5, B)]), (1, A, 1000, [(8, B), (9, B)])])
+    bound, source = lower_bound(phase, free=True)
+    assert source in (PAIR, WIDTHS)
+    assert 1000 < bound <= lower_bound(phase)[0]
+    alone = make_phase([(0, A, 1000, [(4, B), (5, B)])])
+    assert lower_bound(alone, free=True)[0] < 700
+
+
+def test_partner_cannot_receive_beside_a_wide_send(make_phase: MakePhase) -> None:
+    """Given widths: 500 events reserve tile 1, which receives 800 words."""
+    transfers: list[Transfer] = [(0, A, 1000, [(4, B), (5, B)]), (8, A, 800, [(1, B)])]
+    assert lower_bound(make_phase(transfers, paired=[True, False]))[0] > 1300
+    assert lower_bound(make_phase(transfers))[0] < 1200
+
+
 def test_empty_phase(make_phase: MakePhase) -> None:
     assert lower_bound(make_phase([])) == (0, SIMPLE)
 
@@ -107,7 +134,7 @@ def test_optimum_lies_between_bound_and_heuristics(
 def test_no_valid_schedule_ends_before_the_bound(phases: Phases, data: st.DataObject) -> None:
     phase = data.draw(phases())
     bound, source = lower_bound(phase)
-    assert source in (SIMPLE, PREEMPTIVE)
+    assert source in (SIMPLE, PREEMPTIVE, CHAIN, CLIQUE)
     for found in (append_only(phase), solve(phase, Limits(deterministic=True, gap=0.2))[0]):
         assert not check(phase, found)
         assert bound <= horizon(phase, found)
