@@ -55,7 +55,8 @@ def spans(problem: Problem) -> tuple[list[set[tuple[int, int]]], list[set[tuple[
 
 
 def elements(words: set[tuple[int, int]]) -> set[tuple[int, int]]:
-    return {(tile, int(element_of(np.int64(address)))) for tile, address in words}
+    pairs = np.array(sorted(words))
+    return set(zip(pairs[:, 0].tolist(), element_of(pairs[:, 1]).tolist(), strict=True))
 
 
 @pytest.mark.parametrize("seed", range(20))
