@@ -6,6 +6,7 @@ import math
 import os
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -113,19 +114,19 @@ def exchange(
         file = output or Path(schedule_name(snapshot))
         check_schedule_output(file, force=force)
         _check_rows(rows)
-        whole = load_snapshot(snapshot)
-        part = _chosen(snapshot, whole, chosen)
-        overdue: Overdue[Sequence[Answer]] = Overdue(started, options.time_limit_s)
+        overdue: Overdue[tuple[Snapshot, Sequence[Answer]]] = Overdue(started, options.time_limit_s)
         watch = Watch(interrupts.requested, options.memory_limit_bytes)
         limits = _limits(options, shown.events(watch), started)
+
+        def work() -> tuple[Snapshot, Sequence[Answer]]:
+            part = _chosen(snapshot, load_snapshot(snapshot), chosen)
+            publish = partial(_keep, overdue, part)
+            return part, solve_all(part.problems, limits, free=width == "free", publish=publish)
+
         late = False
         try:
-            answers: Sequence[Answer] = interrupts.run(
-                lambda: solve_all(
-                    part.problems, limits, free=width == "free", publish=overdue.keep
-                ),
-                tick=announcing(shown, interrupts, overdue),
-                patience=overdue.check,
+            part, answers = interrupts.run(
+                work, tick=announcing(shown, interrupts, overdue), patience=overdue.check
             )
         except OverdueError as error:
             shown.close()
@@ -133,7 +134,7 @@ def exchange(
             if overdue.result is None:
                 code = interrupts.exit_code if interrupts.requested() else error.exit_code
                 end_process(fail(f"{snapshot}: {error}", code))
-            answers = overdue.result
+            part, answers = overdue.result
         except Error as error:
             shown.close()
             return fail(str(error), error.exit_code)
@@ -155,6 +156,14 @@ def exchange(
         if late:
             end_process(code)
         return code
+
+
+def _keep(
+    overdue: Overdue[tuple[Snapshot, Sequence[Answer]]],
+    part: Snapshot,
+    answers: Sequence[Answer],
+) -> None:
+    overdue.keep((part, answers))
 
 
 def _limits(options: SolveOptions, events: Events, started: float) -> Limits:

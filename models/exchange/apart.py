@@ -18,13 +18,13 @@ from ipuopt.models.exchange.widths import qualifying
 from ipuopt.target.fabric import PARTNER
 
 
-def schedule_apart(problem: Problem) -> Solution:
+def schedule_apart(problem: Problem, times: Timing | None = None) -> Solution:
     """Every transfer as early as its tiles are free, in listed order, widths as given.
 
     A transfer has its tiles, and the partner of the source if it is Paired64, from its first
-    event on any of them to the last "done".
+    event on any of them to the last "done". ``times`` are those of the problem, if they are known.
     """
-    times = timing(problem)
+    times = times or timing(problem)
     start = _starts(
         problem.source,
         problem.destination_start,
@@ -66,7 +66,9 @@ def _starts(
     return start
 
 
-def quick_bound(problem: Problem, *, free: bool = False) -> tuple[int, str]:
+def quick_bound(
+    problem: Problem, *, free: bool = False, times: Timing | None = None
+) -> tuple[int, str]:
     """Head + words + tail over the send bus and the source windows of every tile, in events.
 
     Parameters
@@ -75,6 +77,8 @@ def quick_bound(problem: Problem, *, free: bool = False) -> tuple[int, str]:
         The phase.
     free
         Whether transfers that qualify may be Paired64; then each counts with the least of both.
+    times
+        Those of the problem, if they are known.
 
     Returns
     -------
@@ -84,7 +88,7 @@ def quick_bound(problem: Problem, *, free: bool = False) -> tuple[int, str]:
     """
     if not len(problem):
         return 0, SIMPLE
-    options = [timing(problem)]
+    options = [times or timing(problem)]
     if free:
         wide = qualifying(problem)
         options = [timing(problem, np.zeros_like(wide)), timing(problem, wide)]

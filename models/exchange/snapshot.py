@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 import sys
 import zlib
 from dataclasses import dataclass
@@ -106,13 +107,25 @@ def _frame(path: Path, text: ByteArray) -> dict[str, Any]:
     try:
         outline = orjson.loads(text.tobytes())
     except orjson.JSONDecodeError as error:
-        raise InputError(f"{path}: no JSON, or cut short: {error.msg}") from None
+        place = _place(text.tobytes()[: error.pos])
+        raise InputError(f"{path}: no JSON, or cut short{place}: {error.msg}") from None
     if not isinstance(outline, dict) or "schema_version" not in outline:
         raise InputError(f"{path}: no exchange snapshot: expected an object with schema_version")
     if outline["schema_version"] != SCHEMA:
         found = outline["schema_version"]
         raise InputError(f"{path}: schema_version {found!r}, expected {SCHEMA}")
     return outline
+
+
+def _place(outline: bytes) -> str:
+    """Where an outline with numbers for transfers ends: in which phase, after which transfer."""
+    before, found, listed = outline.rpartition(b'"transfers"')
+    if not found:
+        return ""
+    phase = re.findall(rb'"phase"\s*:\s*(\d+)', before)
+    name = phase[-1].decode() if phase else str(before.count(b'"transfers"'))
+    complete = re.findall(rb"[0-9]+", listed.partition(b"{")[0])
+    return f" in phase {name} after {len(complete)} transfers"
 
 
 def _number(path: Path, place: int, phase: object) -> int:
