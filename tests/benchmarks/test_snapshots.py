@@ -38,7 +38,19 @@ MOST = {
 }
 """Sum of the horizons of a snapshot at most, in events."""
 
-COLUMNS = "snapshot phase transfers words peer ours bound gap proven_by peer_s ours_s".split()
+COLUMNS = [
+    "snapshot",
+    "phase",
+    "transfers",
+    "words",
+    "peer",
+    "ours",
+    "bound",
+    "gap",
+    "proven_by",
+    "peer_s",
+    "ours_s",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +74,20 @@ def peers(folder: Path) -> dict[str, dict[int, Peer]]:
 
 
 def exchange(snapshot: Path, tmp_path: Path) -> dict[str, Any]:
-    """Report of ``ipuopt exchange`` with default options."""
+    """Report of ``ipuopt exchange`` with default options, with the widths of every phase."""
+    schedule = tmp_path / f"{snapshot.name}.schedule"
     command = [sys.executable, "-m", "ipuopt", "exchange", str(snapshot)]
     run = subprocess.run(
-        [*command, "-o", str(tmp_path / f"{snapshot.name}.schedule"), "--json", "-q"],
+        [*command, "-o", str(schedule), "--json", "-q"],
         capture_output=True,
         text=True,
         check=False,
     )
     assert run.returncode in (0, 4), run.stderr
     report: dict[str, Any] = json.loads(run.stdout)
+    written = json.loads(schedule.read_text(encoding="utf-8"))["phases"]
+    for phase, more in zip(report["phases"], written, strict=True):
+        phase["widths"] = set(more["width"])
     return report
 
 
@@ -118,6 +134,8 @@ def test_all_snapshots(shared: Path, tmp_path: Path, record_property: Record) ->
         record_property(f"{name} (events)", total)
     assert wall_s <= ALL_S
     assert [phase for phase in phases if phase[1]["objective"] > phase[2].horizon] == []
+    for _, phase, peer in phases:
+        assert phase["widths"] != {"Word32"} or phase["bound"] >= peer.simple_bound
     assert sum(sums.values()) <= HORIZONS
     assert {name: total for name, total in sums.items() if total > MOST[name]} == {}
     assert proven >= 0.6
