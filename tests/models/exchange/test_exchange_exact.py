@@ -11,17 +11,11 @@ from ipuopt.limits import Limits
 from ipuopt.models.exchange import Problem, Solution, append_only, check, horizon, solve
 from ipuopt.models.exchange import exact as exact_model
 from ipuopt.models.exchange.components import component_of, restrict
-from ipuopt.models.exchange.exact import (
-    Answer,
-    build,
-    coinciding,
-    fits,
-    hint_of,
-    sharing_pairs,
-    solve_component,
-)
+from ipuopt.models.exchange.exact import Answer, coinciding, fits, solve_component
+from ipuopt.models.exchange.exact_model import build, hint_of, twins_of
 from ipuopt.models.exchange.instance import instance
-from ipuopt.models.exchange.problem import IntArray
+from ipuopt.models.exchange.pairs import pairs_of
+from ipuopt.models.exchange.problem import BoolArray, IntArray
 from ipuopt.report import SolveStatus
 from ipuopt.solvers import cpsat
 
@@ -34,7 +28,7 @@ A, B, C, D = 0x64000, 0x68000, 0x6C000, 0x70000
 LIMITS = Limits(deterministic=True)
 
 
-def fixed_pointers(problem: Problem) -> IntArray:
+def fixed_pointers(problem: Problem) -> BoolArray:
     """Receives at whose address no receive of the tile ends: their pointer is never dropped."""
     words = np.repeat(problem.words, np.diff(problem.destination_start))
     ends = set(
@@ -105,28 +99,51 @@ def test_most_tiny_phases_are_proven(tiny_phase: TinyPhase) -> None:
     assert any(report.bound_source == "cp-sat" for report in optimal)
 
 
-def test_shared_elements_by_receiver(make_phase: MakePhase) -> None:
+def test_a_pair_for_each_send_and_receive_that_share_an_element(make_phase: MakePhase) -> None:
     """Tile 5 sends transfers 2 and 3; only 2 shares its element with a receive (number 2)."""
     phase = make_phase(
         [
             (0, A, 10, [(1, B), (9, B)]),
             (2, A, 10, [(5, B)]),
-            (5, B + 400, 10, [(9, C)]),
-            (5, C, 10, [(9, D)]),
+            (5, B + 400, 10, [(8, C)]),
+            (5, C, 10, [(11, D)]),
         ]
     )
-    assert sharing_pairs(instance(phase)) == [(2, 2)]
+    pairs = pairs_of(instance(phase))
+    assert list(zip(pairs.one.tolist(), pairs.other.tolist(), strict=True)) == [(1, 2), (2, 3)]
 
 
 def test_model_accepts_valid_starts_as_complete_hint(make_phase: MakePhase) -> None:
-    phase = make_phase([(0, A, 10, [(5, B)]), (5, B + 400, 10, [(9, C)]), (2, A, 52, [(5, D)])])
+    """Transfers 3 and 4 are twins, hinted in the order in which they are listed."""
+    phase = make_phase(
+        [
+            (0, A, 10, [(5, B)]),
+            (5, B + 400, 10, [(9, C)]),
+            (2, A, 52, [(5, D)]),
+            (0, A, 60, [(7, B)]),
+            (0, A + 400, 60, [(7, B + 400)]),
+        ]
+    )
     whole = instance(phase)
     start = append_only(phase).start
-    model = build(whole, 0, horizon(phase, Solution(start)))
-    hint = hint_of(model, whole, start)
+    start[[3, 4]] = start[[4, 3]]
+    pairs = pairs_of(whole)
+    most = horizon(phase, Solution(start))
+    model = build(whole, pairs, fixed_pointers(phase), 0, most)
+    assert model.twins == ((3, 4),)
+    hint = hint_of(model, whole, pairs, start)
     assert sorted(hint) == list(range(len(model.cp.proto.variables)))
     result = cpsat.run(model.cp, LIMITS, name="exchange", hint=hint)
     assert "complete and is feasible" in result.hint
+
+
+def test_twins_are_told_apart_by_pointers_and_memory(make_phase: MakePhase) -> None:
+    same: Transfer = (0, A, 60, [(7, B)])
+    phase = instance(make_phase([same, (0, A + 400, 60, [(7, C)])]))
+    assert twins_of(phase, np.array([True, True])) == ((0, 1),)
+    assert twins_of(phase, np.array([True, False])) == ()
+    ordered = instance(make_phase([same, same]))
+    assert twins_of(ordered, np.array([True, True])) == ()
 
 
 def test_coinciding_control_events_are_named_with_their_offset(make_phase: MakePhase) -> None:
@@ -170,11 +187,18 @@ def test_large_components_are_left_out(
     assert not fits(phase)
 
 
-def test_many_sharing_pairs_are_left_out(
+def test_components_of_many_pairs_are_left_out(
     make_phase: MakePhase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sends: list[Transfer] = [(5, B + 400, 10, [(9, C)])] * 3
-    phase = instance(make_phase([(0, A, 10, [(5, B)]), *sends]))
-    assert len(sharing_pairs(phase)) == 3
+    phase = instance(make_phase([(0, A, 10, [(5, B)])] * 3))
     monkeypatch.setattr(exact_model, "MOST_PAIRS", 2)
     assert not fits(phase)
+
+
+def test_sequences_that_fit_together_need_no_solver(make_phase: MakePhase) -> None:
+    phase = make_phase([(0, A, 100, [(5, B), (40, B)]), (62, A, 100, [(5, C), (40, C)])])
+    ((_, answer),) = answers(phase)
+    assert answer.result.solver == "none"
+    assert answer.start is not None
+    assert not check(phase, Solution(answer.start))
+    assert answer.bound == horizon(phase, Solution(answer.start))

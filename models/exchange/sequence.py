@@ -1,0 +1,128 @@
+"""Bound by set-up times: jobs of one machine in their shortest order."""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+
+from ipuopt.models.exchange.instance import Instance
+from ipuopt.models.exchange.paths import shortest_order
+from ipuopt.models.exchange.problem import IntArray
+from ipuopt.models.exchange.setups import Hots, Machine, hots_of, setup_times
+
+SEQUENCE = "sequence with set-up times"
+
+EFFORT = 20_000_000
+"""Pairs of jobs times receivers that are looked at for one bound."""
+
+
+class Sequence(NamedTuple):
+    """A machine, and its jobs in an order that may be the shortest.
+
+    Attributes
+    ----------
+    bound
+        Least horizon that any order of these jobs allows.
+    machine
+        The machine.
+    order, start
+        Transfers in this order, and when they start if nothing but their set-up times counts.
+    """
+
+    bound: int
+    machine: Machine
+    order: IntArray
+    start: IntArray
+
+
+def sequence_bound(phase: Instance, effort: int = EFFORT) -> tuple[int, str]:
+    """Least horizon that the set-up times of one machine allow, and the argument.
+
+    Parameters
+    ----------
+    phase
+        Forward instance: the bound holds for its widths.
+    effort
+        Pairs of jobs times receivers to look at; machines come in order of their simple bounds.
+    """
+    found = sequences(phase, effort)
+    return max((sequence.bound for sequence in found), default=0), SEQUENCE
+
+
+def sequences(phase: Instance, effort: int = EFFORT) -> list[Sequence]:
+    """Shortest orders of the machines most loaded, each set of transfers once.
+
+    As :func:`sequence_bound`. Machines are the muxes, the send buses, and the hot elements.
+    """
+    hots = hots_of(phase)
+    machines = _machines(phase, hots)
+    machines.sort(key=lambda machine: -_simple(phase, machine))
+    seen: set[tuple[int, bytes]] = set()
+    result = []
+    for machine in machines:
+        key = machine.family, machine.transfer.tobytes()
+        if key in seen:
+            continue
+        seen.add(key)
+        jobs = machine.transfer
+        effort -= len(jobs) * int((1 + phase.bounds[jobs + 1] - phase.bounds[jobs]).sum())
+        if effort < 0:
+            break
+        result.append(_sequence(phase, hots, machine))
+    return result
+
+
+def _sequence(phase: Instance, hots: Hots, machine: Machine) -> Sequence:
+    setup = setup_times(phase, hots, machine)
+    head, tail = _ends(phase, machine)
+    value, order = shortest_order(setup, head, tail)
+    steps = machine.length[order[:-1]] + setup[order[:-1], order[1:]]
+    start = head[order[0]] + np.concatenate((np.zeros(1, np.int64), np.cumsum(steps)))
+    bound = value + int(machine.length.sum())
+    return Sequence(bound, machine, machine.transfer[order], start - machine.first[order])
+
+
+def _ends(phase: Instance, machine: Machine) -> tuple[IntArray, IntArray]:
+    """Least first event of each job, and least time from its end to the horizon."""
+    jobs = machine.transfer
+    return (
+        phase.head[jobs] + machine.first,
+        phase.tail[jobs] - machine.first - machine.length,
+    )
+
+
+def _simple(phase: Instance, machine: Machine) -> int:
+    head, tail = _ends(phase, machine)
+    return int(head.min() + machine.length.sum() + tail.min())
+
+
+def _machines(phase: Instance, hots: Hots) -> list[Machine]:
+    """All machines of two jobs or more."""
+    everyone = np.arange(len(phase.words))
+    none = np.zeros(len(everyone), np.int64)
+    receives = np.repeat(everyone, np.diff(phase.bounds))
+    sending = np.repeat(everyone, np.diff(hots.send_start))
+    receiving = np.repeat(everyone, np.diff(hots.receive_start))
+    tiles = phase.tiles
+    lists = (
+        (phase.source, everyone, none, phase.words),
+        (tiles + phase.receiver, receives, phase.window, phase.window_length),
+        (2 * tiles + hots.send_element, sending, 0 * sending, phase.words[sending]),
+        (
+            2 * tiles + hots.receive_element,
+            receiving,
+            hots.receive_first,
+            phase.words[receiving],
+        ),
+    )
+    row, transfer, first, length = (np.concatenate(columns) for columns in zip(*lists, strict=True))
+    family = np.repeat([0, 1, 2, 2], [len(columns[0]) for columns in lists])
+    order = np.lexsort((transfer, row))
+    cuts = np.flatnonzero(np.diff(row[order], prepend=-1, append=-1))
+    return [
+        Machine(int(family[jobs[0]]), transfer[jobs], first[jobs], length[jobs])
+        for jobs in (order[a:b] for a, b in itertools.pairwise(cuts))
+        if len(jobs) > 1
+    ]

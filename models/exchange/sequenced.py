@@ -1,0 +1,61 @@
+"""Starts of a component when transfers follow one another in given orders."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ipuopt.compiled import kernel
+from ipuopt.models.exchange.instance import Instance
+from ipuopt.models.exchange.orders import topological
+from ipuopt.models.exchange.pairs import Pairs
+from ipuopt.models.exchange.problem import IntArray
+from ipuopt.models.exchange.sequence import Sequence
+
+
+def in_sequence(
+    phase: Instance, pairs: Pairs, sequences: list[Sequence], start: IntArray
+) -> IntArray:
+    """Earliest starts in the orders of the machines that the bound names first.
+
+    Parameters
+    ----------
+    phase, pairs
+        A component, and what it forbids.
+    sequences
+        Shortest orders of its machines; one with transfers that an earlier one orders is left out.
+    start
+        Starts that order the other transfers.
+    """
+    key = start.copy()
+    free = np.ones(len(start), np.bool_)
+    for sequence in sorted(sequences, key=lambda one: -one.bound):
+        jobs = sequence.order
+        if free[jobs].all():
+            free[jobs] = False
+            key[jobs] = sequence.start
+    return starts_in_order(phase, pairs, topological(phase, key))
+
+
+def starts_in_order(phase: Instance, pairs: Pairs, order: IntArray) -> IntArray:
+    """Earliest starts when of each pair that shares anything the one earlier in ``order`` is first.
+
+    All rules but (E4) and (E7) hold.
+    """
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    forward = rank[pairs.one] < rank[pairs.other]
+    after = np.repeat(np.arange(len(order)), np.diff(phase.before_bounds))
+    first = np.concatenate((np.where(forward, pairs.one, pairs.other), phase.before))
+    second = np.concatenate((np.where(forward, pairs.other, pairs.one), after))
+    lag = np.concatenate((np.where(forward, pairs.high, -pairs.low), phase.lag))
+    sort = np.argsort(rank[second], kind="stable")
+    return _longest_paths(phase.head, first[sort], second[sort], lag[sort])
+
+
+@kernel
+def _longest_paths(head: IntArray, first: IntArray, second: IntArray, lag: IntArray) -> IntArray:
+    """Earliest starts; arcs are sorted so that those into a transfer come before those out of it."""
+    start = head.copy()
+    for arc in range(len(first)):
+        start[second[arc]] = max(start[second[arc]], start[first[arc]] + lag[arc])
+    return start
