@@ -36,6 +36,14 @@ def _span_mask(first: int, stop: int) -> np.uint64:
 
 
 @kernel
+def bit(rows: BitRows, row: int, event: int) -> int:
+    """1 if an event is taken, 0 if it is free or outside the row."""
+    if event < 0 or event >= rows.shape[1] << 6:
+        return 0
+    return int((rows[row, event >> 6] >> np.uint64(event & 63)) & np.uint64(1))
+
+
+@kernel
 def fill(rows: BitRows, row: int, first: int, stop: int) -> None:
     """Set events ``[first, stop)`` of a row."""
     while first < stop:

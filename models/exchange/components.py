@@ -80,7 +80,7 @@ def restrict(phase: Instance, transfers: IntArray) -> Instance:
     )
 
 
-def _renumbered(rows: Int32Array, tiles: int, kept: IntArray, hot: IntArray) -> IntArray:
+def _renumbered(rows: Int32Array, tiles: int, kept: IntArray, hot: Int32Array) -> IntArray:
     """Numbers of bit rows when only tiles ``kept`` and rows ``hot`` are left."""
     family, tile = np.divmod(rows, tiles)
     place = family * len(kept) + np.searchsorted(kept, tile)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ipuopt.compiled import kernel
-from ipuopt.models.exchange.bits import BitRows, fill, flip, next_taken
+from ipuopt.models.exchange.bits import BitRows, bit, fill, flip, next_taken
 from ipuopt.models.exchange.claims import FILL_FIRST, FILL_LENGTH, FILL_ROW, Row
 from ipuopt.models.exchange.instance import Instance
 from ipuopt.models.exchange.state import State
@@ -53,6 +53,12 @@ def encodable(p: Instance, s: State, transfer: int, start: int, saved: Saved) ->
 
 
 @kernel
+def still_even(p: Instance, s: State, transfer: int, start: int) -> bool:
+    """As :func:`encodable` for the place that ``transfer`` has left."""
+    return _all_even(p, s.rows, transfer, start)
+
+
+@kernel
 def _all_even(p: Instance, rows: BitRows, transfer: int, start: int) -> bool:
     """Look at the controls of the receivers, and at all of the sender during the send."""
     for claim in range(p.claim_start[transfer], p.claim_start[transfer + 1]):
@@ -75,13 +81,6 @@ def _all_even(p: Instance, rows: BitRows, transfer: int, start: int) -> bool:
 
 
 @kernel
-def _bit(rows: BitRows, row: int, event: int) -> int:
-    if event < 0 or event >= rows.shape[1] << 6:
-        return 0
-    return int((rows[row, event >> 6] >> np.uint64(event & 63)) & np.uint64(1))
-
-
-@kernel
 def _even(rows: BitRows, tiles: int, tile: int, event: int) -> bool:
     """Whether the run of boundaries around ``event`` can be encoded."""
     send, own = SEND * tiles + tile, START * tiles + tile
@@ -94,9 +93,9 @@ def _even(rows: BitRows, tiles: int, tile: int, event: int) -> bool:
         if first < 0:
             parities = EVEN
             break
-        sending, starts = _bit(rows, send, first - 1), _bit(rows, own, first)
-        ends = sending and (starts or not _bit(rows, send, first))
-        controls = _bit(rows, mux, first) + _bit(rows, pointer, first)
+        sending, starts = bit(rows, send, first - 1), bit(rows, own, first)
+        ends = sending and (starts or not bit(rows, send, first))
+        controls = bit(rows, mux, first) + bit(rows, pointer, first)
         if controls == 2:
             parities, stretches = EVEN, not sending
             boundary = first - 1 if sending and not ends else first
@@ -111,9 +110,9 @@ def _even(rows: BitRows, tiles: int, tile: int, event: int) -> bool:
     at, last = first, event
     while at <= last + FREE:
         at += 1
-        sending = _bit(rows, send, at - 1)
-        controls = _bit(rows, mux, at) + _bit(rows, pointer, at)
-        starts = _bit(rows, own, at)
+        sending = bit(rows, send, at - 1)
+        controls = bit(rows, mux, at) + bit(rows, pointer, at)
+        starts = bit(rows, own, at)
         if controls:
             if sending:
                 spare = at - 2 - boundary
@@ -139,7 +138,7 @@ def _even(rows: BitRows, tiles: int, tile: int, event: int) -> bool:
                 return True
             else:
                 parities = EVEN
-        if sending and (starts or not _bit(rows, send, at)):
+        if sending and (starts or not bit(rows, send, at)):
             if at - 1 - boundary > 0:
                 parities = BOTH
             boundary, stretches = at, False

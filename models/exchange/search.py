@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from ipuopt.limits import Limits
 from ipuopt.models.exchange.components import component_of, largest_by
 from ipuopt.models.exchange.insertion import insert_all
 from ipuopt.models.exchange.instance import Instance, mirrored
@@ -20,6 +22,37 @@ pass often gains more than that; beyond it, it hardly ever does."""
 
 SLICE = 100_000
 """Receivers inserted between two looks at the clock; a few tenths of a second at most."""
+
+
+EFFORT = 20_000_000
+"""Receivers inserted by one repeatable search: about a minute of one core."""
+
+LEAST_TRIES = 4
+"""Orders that a repeatable search tries even if the phase is so large that they exceed the effort."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """What a search may still do; a repeatable one counts inserted receivers, not seconds."""
+
+    receivers: int | None
+    tries: int = LEAST_TRIES
+
+    @classmethod
+    def of(cls, limits: Limits) -> Budget:
+        """Budget under the given limits."""
+        return cls(EFFORT if limits.deterministic else None)
+
+    def take(self, phase: Instance, passes: int) -> bool:
+        """Whether some passes of insertion, an order with its improvement, are affordable."""
+        self.tries -= 1
+        return self.spend(passes * len(phase.receiver)) or self.tries >= 0
+
+    def spend(self, receivers: int) -> bool:
+        """Whether the insertion of so many receivers is affordable."""
+        if self.receivers is not None:
+            self.receivers -= receivers
+        return self.receivers is None or self.receivers >= 0
 
 
 def never() -> bool:

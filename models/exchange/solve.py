@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from ipuopt.errors import CheckError
 from ipuopt.limits import Limits
-from ipuopt.models.exchange import exact, improve
+from ipuopt.models.exchange import eject, exact, improve
 from ipuopt.models.exchange.bounds import lower_bound
 from ipuopt.models.exchange.check import check, horizon
 from ipuopt.models.exchange.components import restrict
@@ -16,7 +18,7 @@ from ipuopt.models.exchange.heuristics import append_starts
 from ipuopt.models.exchange.instance import Instance, instance
 from ipuopt.models.exchange.orders import topological
 from ipuopt.models.exchange.problem import BoolArray, IntArray, Problem, Solution
-from ipuopt.models.exchange.search import Search
+from ipuopt.models.exchange.search import Budget, Search
 from ipuopt.models.exchange.timing import horizon_of
 from ipuopt.models.exchange.widths import choices, qualifying
 from ipuopt.report import Limit, RunInfo, SolveReport, SolveStatus, TracePoint, status_of
@@ -117,20 +119,32 @@ class _Run:
 
     def finish(self) -> tuple[Solution, SolveReport]:
         """Run the stages and report."""
-        receivers = improve.EFFORT if self.limits.deterministic else None
-        budget = improve.Budget(receivers)
+        budget = Budget.of(self.limits)
         if self.free and self.search.horizon > self.target:
             self._choose_widths(budget)
         improve.portfolio(self.search, self.target, budget)
         self._progress()
-        if self.search.horizon > self.target and not self.limits.expired():
-            self._components()
-        if self.search.horizon > self.target and not self.limits.expired():
-            improve.perturb(self.search, self.target, budget, self.limits.seed)
-            self._progress()
+        ways: list[Callable[[], None]] = [
+            partial(eject.push, self.search, self.target, budget, self.limits.seed),
+            self._components,
+        ]
+        for way in ways:
+            if self.search.horizon > self.target and not self.limits.expired():
+                way()
+                self._progress()
+        self._alternate(budget)
         return self._report()
 
-    def _choose_widths(self, budget: improve.Budget) -> None:
+    def _alternate(self, budget: Budget) -> None:
+        """Perturbed orders and local search in turn, until neither gains any more."""
+        seed, before = self.limits.seed, self.search.horizon + 1
+        while self.target < self.search.horizon < before and not self.limits.expired():
+            before, seed = self.search.horizon, seed + 1
+            for way in (improve.perturb, eject.push):
+                way(self.search, self.target, budget, seed)
+                self._progress()
+
+    def _choose_widths(self, budget: Budget) -> None:
         """Try a few choices of widths with the quickest orders; go on with the best."""
         for paired in choices(self.problem):
             if self.limits.expired() or np.array_equal(paired, self.problem.paired):
