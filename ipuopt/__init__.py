@@ -5,22 +5,24 @@
 >>> result = ipuopt.solve(workload)  # doctest: +SKIP
 >>> result.total.objective, result.total.bound  # doctest: +SKIP
 >>> result.save("runs/mlp-tiny")  # doctest: +SKIP
+
+Names are imported when they are first used: the command line installs its handlers for Ctrl-C
+before anything that takes long is imported.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from ipuopt.errors import CheckError, Error, InfeasibleError, InputError, LimitError
-from ipuopt.events import Events
-from ipuopt.options import SolveOptions
-from ipuopt.workload import Workload, from_dict, load
-
+TYPE_CHECKING = False  # what typing calls so; importing typing takes longer than all of this file
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ipuopt.errors import CheckError, Error, InfeasibleError, InputError, LimitError
+    from ipuopt.events import Events
+    from ipuopt.options import SolveOptions
     from ipuopt.pipeline import CheckSummary
     from ipuopt.plan import Plan
     from ipuopt.result import Result
+    from ipuopt.workload import Workload, from_dict, load
 
 __all__ = [
     "CheckError",
@@ -37,6 +39,34 @@ __all__ = [
     "solve",
 ]
 
+_HOME = {
+    "CheckError": "errors",
+    "Error": "errors",
+    "Events": "events",
+    "InfeasibleError": "errors",
+    "InputError": "errors",
+    "LimitError": "errors",
+    "SolveOptions": "options",
+    "Workload": "workload",
+    "from_dict": "workload",
+    "load": "workload",
+}
+"""Module of every public name that is not defined here."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 def solve(
     workload: Workload,
@@ -46,6 +76,7 @@ def solve(
     events: Events | None = None,
 ) -> Result:
     """Map, lower, place and schedule ``workload``; see :func:`ipuopt.pipeline.solve`."""
+    from ipuopt.options import SolveOptions
     from ipuopt.pipeline import solve as solve_all  # imports the solvers, which takes a second
 
     return solve_all(workload, options or SolveOptions(), plan=plan, events=events)
@@ -53,6 +84,8 @@ def solve(
 
 def check(run: str | Path) -> CheckSummary:
     """Check a finished run directory without any solver."""
+    from pathlib import Path
+
     from ipuopt.pipeline import check_run
 
     return check_run(Path(run))

@@ -12,6 +12,8 @@ from typing import Any, Self, TypeVar
 
 import psutil
 
+from ipuopt.cli.streams import fail
+
 T = TypeVar("T")
 
 EXIT_INTERRUPTED = 130
@@ -26,8 +28,8 @@ class Interrupts:
 
     Python runs handlers in the main thread, and only between its byte codes: a solver's call in
     that thread would hold them up. So :meth:`run` works in another thread and waits in this one.
-    Before and after it, a signal raises :class:`KeyboardInterrupt` until the run has begun, and is
-    only remembered once there is something to write.
+    Until it begins the first signal ends the process at once: an exception could come up inside an
+    import, where others print or swallow it. From then on the first is only remembered.
 
     Parameters
     ----------
@@ -37,6 +39,7 @@ class Interrupts:
 
     def __init__(self, last_words: Callable[[], None] = lambda: None) -> None:
         self._requested = threading.Event()
+        self._number: int = signal.SIGINT
         self._running = False
         self._last_words = last_words
         self._before: dict[signal.Signals, Any] = {}
@@ -59,21 +62,29 @@ class Interrupts:
         """Whether the first signal has come."""
         return self._requested.is_set()
 
+    @property
+    def exit_code(self) -> int:
+        """Exit code of a command that the first signal ended: 130 for Ctrl-C, 143 for SIGTERM."""
+        return 128 + self._number
+
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        del number, frame
+        del frame
         if self._requested.is_set():
             self._end()
+        self._number = number
         self._requested.set()
         if not self._running:
-            raise KeyboardInterrupt
+            self._end("interrupted")
 
-    def _end(self) -> None:
+    def _end(self, message: str = "") -> None:
         try:
             self._last_words()
+            if message:
+                fail(message, self.exit_code)
             for child in psutil.Process().children(recursive=True):
                 child.kill()
         finally:
-            os._exit(EXIT_INTERRUPTED)
+            os._exit(self.exit_code)
 
     def run(
         self, work: Callable[[], T], tick: Callable[[], None], patience: Callable[[], None]

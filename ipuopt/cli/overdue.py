@@ -17,8 +17,12 @@ if TYPE_CHECKING:
 GRACE_SHARE, GRACE_S = 0.1, 1.0
 """A run may be late by this share of its limit and these seconds; writing takes about one more."""
 
-INTERRUPT_GRACE_S = 10.0
-"""Seconds that a run has to end with its best plan after the first interrupt."""
+INTERRUPT_GRACE_S, NOTHING_GRACE_S = 10.0, 2.0
+"""Seconds that a run has after the first interrupt: to improve a program that is complete, to
+complete the first one."""
+
+NO_PROGRAM_IN_TIME = "the limit was reached before any program was complete"
+INTERRUPTED = "interrupted before any program was complete"
 
 
 class OverdueError(LimitError):
@@ -38,6 +42,7 @@ class Overdue:
 
     def __init__(self, started: float, time_limit_s: float | None) -> None:
         self.result: Result | None = None
+        self._message = NO_PROGRAM_IN_TIME
         self._latest = float("inf")
         if time_limit_s is not None:
             self._latest = started + (1 + GRACE_SHARE) * time_limit_s + GRACE_S
@@ -48,12 +53,15 @@ class Overdue:
 
     def interrupted(self) -> None:
         """Start the shorter wait after an interrupt."""
-        self._latest = min(self._latest, time.monotonic() + INTERRUPT_GRACE_S)
+        grace_s = NOTHING_GRACE_S if self.result is None else INTERRUPT_GRACE_S
+        latest = time.monotonic() + grace_s
+        if latest < self._latest:
+            self._latest, self._message = latest, INTERRUPTED
 
     def check(self) -> None:
         """Raise :class:`OverdueError` once the wait is over."""
         if time.monotonic() > self._latest:
-            raise OverdueError("the limit was reached before any program was complete")
+            raise OverdueError(self._message)
 
 
 def end_process(code: int) -> NoReturn:

@@ -13,10 +13,10 @@ import click
 
 from ipuopt.cli.interrupts import EXIT_INTERRUPTED, Interrupts
 from ipuopt.cli.logs import logging_options
-from ipuopt.cli.overdue import Overdue, OverdueError, end_process
+from ipuopt.cli.overdue import INTERRUPTED, Overdue, OverdueError, end_process
 from ipuopt.cli.progress import Mode, Progress
 from ipuopt.cli.streams import fail, tell
-from ipuopt.errors import CheckError, Error, InputError
+from ipuopt.errors import CheckError, Error, InputError, LimitError
 from ipuopt.events import Events
 from ipuopt.options import OPTIONS, Setting, SolveOptions, options_of, resolve
 
@@ -115,7 +115,7 @@ def solve(
             shown.close()
             late = True
             if overdue.result is None:
-                code = EXIT_INTERRUPTED if interrupts.requested() else error.exit_code
+                code = interrupts.exit_code if interrupts.requested() else error.exit_code
                 end_process(fail(f"{graph.name}: {error}", code))
             result = overdue.result
         except CheckError as error:
@@ -123,7 +123,9 @@ def solve(
             return fail(f"{error}{_save_rejected(folder, graph, error)}", error.exit_code)
         except Error as error:
             shown.close()
-            return fail(str(error), EXIT_INTERRUPTED if interrupts.requested() else error.exit_code)
+            if isinstance(error, LimitError) and interrupts.requested():
+                return fail(f"{graph.name}: {INTERRUPTED}", interrupts.exit_code)
+            return fail(str(error), error.exit_code)
         finally:
             shown.close()
         code = _finish(folder, result, settings, interrupts, started, as_json, force)
@@ -181,7 +183,9 @@ def _finish(
 
     wall_time_s = time.monotonic() - started
     write_run(folder, result, settings, wall_time_s=wall_time_s, force=force)
-    code = EXIT_INTERRUPTED if interrupts.requested() else exit_code(result, settings["gap"].value)
+    code = exit_code(result, settings["gap"].value)
+    if interrupts.requested():
+        code = interrupts.exit_code
     if as_json:
         report = report_of(result, settings, wall_time_s)
         head = {"output": str(folder), "exit_code": code, "config": config_of(settings)}

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import ipuopt
+from ipuopt.errors import LimitError
 from ipuopt.events import Events
 from ipuopt.options import SolveOptions
 from ipuopt.report import Limit
@@ -33,6 +34,12 @@ def _wait(events: Events) -> None:
         if events.should_stop():
             return
         time.sleep(0.01)
+
+
+def _empty(events: Events) -> None:
+    """A pipeline that has no program when it is stopped."""
+    _wait(events)
+    raise LimitError("nothing yet")
 
 
 def _deaf(events: Events) -> None:
@@ -83,7 +90,13 @@ def _cpsat(events: Events) -> None:
 def main() -> None:
     behaviour, result_file, *arguments = sys.argv[1:]
     result: Result = pickle.loads(Path(result_file).read_bytes())
-    stages = {"wait": _wait, "deaf": _deaf, "published": _deaf, "cpsat": _cpsat}
+    stages = {
+        "wait": _wait,
+        "deaf": _deaf,
+        "published": _deaf,
+        "empty": _empty,
+        "cpsat": _cpsat,
+    }
 
     def solve(
         workload: Workload, options: SolveOptions, *, plan: object = None, events: Events

@@ -66,6 +66,17 @@ def _lines_until(process: subprocess.Popen[str], text: str) -> list[str]:
     raise AssertionError(f"no {text!r} in {lines}")
 
 
+def _until_handled(pid: int) -> None:
+    """Wait for the command's own handlers: SIGTERM's is set after SIGINT's."""
+    status = Path(f"/proc/{pid}/status")
+    for _ in range(2000):
+        caught = int(status.read_text(encoding="ascii").split("SigCgt:")[1].split()[0], 16)
+        if caught & (1 << (signal.SIGTERM - 1)):
+            return
+        time.sleep(0.005)
+    raise AssertionError("no handlers within 10 s")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("behaviour", ["wait", "cpsat"])
 def test_first_signal_keeps_the_plan(
@@ -80,7 +91,7 @@ def test_first_signal_keeps_the_plan(
     process.send_signal(number)  # in the search, or still in presolve
     stdout, stderr = process.communicate(timeout=30)
     assert time.monotonic() - before < 10
-    assert process.returncode == 130
+    assert process.returncode == 128 + number
     assert "interrupted; ending with the best plan so far" in stderr
     assert "Traceback" not in stderr
     assert stdout.startswith("stage ")
@@ -115,26 +126,70 @@ def test_signal_while_the_command_starts(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    handlers = Path(f"/proc/{waiting.pid}/status")
-    for _ in range(200):  # until the command's own handlers are there
-        caught = int(handlers.read_text(encoding="ascii").split("SigCgt:")[1].split()[0], 16)
-        if caught & (1 << (signal.SIGTERM - 1)):
-            break
-        time.sleep(0.05)
+    _until_handled(waiting.pid)
     waiting.send_signal(signal.SIGTERM)
     _, stderr = waiting.communicate(timeout=10)
-    assert (waiting.returncode, stderr.strip()) == (130, "error: interrupted")
+    assert (waiting.returncode, stderr.strip()) == (143, "error: interrupted")
 
 
-def test_signal_while_modules_are_imported(tmp_path: Path) -> None:
-    """The import of a module that the command needs is cut short."""
-    (tmp_path / "click.py").write_text("raise KeyboardInterrupt\n", encoding="ascii")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("module", ["click", "numba"])
+def test_signal_while_modules_are_imported(
+    module: str, number: signal.Signals, tmp_path: Path
+) -> None:
+    """The import of a module is cut short, also where it would swallow every exception."""
+    source = f"""
+import os
+try:
+    os.kill(os.getpid(), {int(number)})
+    for _ in range(1000): pass
+except BaseException:
+    pass
+"""
+    (tmp_path / f"{module}.py").write_text(source, encoding="ascii")
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-    command = [sys.executable, "-m", "ipuopt", "versions"]
+    command = [sys.executable, "-m", "ipuopt", "check", "."]
     done = subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=30, check=False
     )
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted\n")
+    expected = (128 + number, "", "error: interrupted\n")
+    assert (done.returncode, done.stdout, done.stderr) == expected
+
+
+def test_entry_imports_nothing_that_takes_long() -> None:
+    """Handlers stand before any module that is not part of the interpreter's own start."""
+    code = (
+        "import sys\n"
+        "before = set(sys.modules)\n"
+        "import ipuopt.__main__\n"
+        "print(sorted(set(sys.modules) - before - {'signal'}))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert done.stdout.strip() == "['ipuopt', 'ipuopt.__main__']"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_at_any_time(number: signal.Signals, tmp_path: Path) -> None:
+    """One line, no traceback, from the moment the handlers stand until programs are complete."""
+    example = Path(__file__).parents[2] / "examples" / "siglip-mlp.yaml"
+    command = [sys.executable, "-m", "ipuopt", "solve", str(example), "-q"]
+    for delay_s in (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 2.5, 3):
+        process = subprocess.Popen(
+            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        _until_handled(process.pid)
+        time.sleep(delay_s)
+        process.send_signal(number)
+        before = time.monotonic()
+        stdout, stderr = process.communicate(timeout=30)
+        assert time.monotonic() - before < 12
+        assert process.returncode == 128 + number, (delay_s, stderr)
+        if not stdout:
+            assert stderr.count("\n") == 1, (delay_s, stderr)
+            assert stderr.startswith("error: ") and "interrupted" in stderr
 
 
 def _read_terminal(descriptor: int, process: subprocess.Popen[str], until: str) -> str:
@@ -222,3 +277,30 @@ def test_deaf_stage_without_a_program_is_exit_5(start: Start, tmp_path: Path) ->
     assert process.returncode == 5
     assert stderr.splitlines()[-1].startswith("error: tiny: the limit was reached before any")
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_deaf_stage_is_abandoned_soon_after_a_signal(
+    number: signal.Signals, start: Start, tmp_path: Path
+) -> None:
+    """There is nothing to write: two seconds are enough, and the message names the signal's way."""
+    process = start("deaf", "--progress", "none")
+    child = int(_lines_until(process, "child ")[-1].split()[1])
+    before = time.monotonic()
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=30)
+    assert time.monotonic() - before < 4
+    assert process.returncode == 128 + number
+    assert stderr == "error: tiny: interrupted before any program was complete\n"
+    assert not (tmp_path / "runs").exists()
+    assert not psutil.pid_exists(child) or psutil.Process(child).status() == "zombie"
+
+
+def test_refusal_after_a_signal_names_the_signal(start: Start) -> None:
+    """A pipeline that hears the signal and has nothing says so as the command does."""
+    process = start("empty", "--progress", "none")
+    _lines_until(process, "stage runs")
+    process.send_signal(signal.SIGTERM)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 143
+    assert stderr.splitlines()[-1] == "error: tiny: interrupted before any program was complete"
