@@ -26,23 +26,22 @@ def tile_capacity() -> Capacity:
 
 
 def fits(
-    capacity: Capacity, standard: IntArray, interleaved: IntArray, contiguous: IntArray
+    capacity: Capacity, standard: IntArray, interleaved: IntArray, large: IntArray
 ) -> np.typing.NDArray[np.bool_]:
-    """Whether bytes of both classes, and the largest standard buffer, fit a tile; elementwise."""
+    """Whether bytes of both classes, and those of large standard buffers, fit; elementwise."""
     rounded = round_up_all(interleaved, capacity.granule)
-    room = np.maximum(capacity.low, capacity.high - rounded)
     return (
         (interleaved <= capacity.interleaved)
         & (standard + rounded <= capacity.total)
-        & (contiguous <= room)
+        & (large + rounded <= capacity.high)
     )
 
 
 def fitting(
-    capacity: Capacity, standard: IntArray, interleaved: IntArray, contiguous: IntArray
+    capacity: Capacity, standard: IntArray, interleaved: IntArray, large: IntArray
 ) -> IntArray:
     """Positions that fit a tile; the one that needs least where none does."""
-    found = np.flatnonzero(fits(capacity, standard, interleaved, contiguous))
+    found = np.flatnonzero(fits(capacity, standard, interleaved, large))
     if len(found):
         return found
     return np.array([np.argmin(standard + round_up_all(interleaved, capacity.granule))])
@@ -51,6 +50,11 @@ def fitting(
 def round_up_all(size_bytes: IntArray, granule: int) -> IntArray:
     """Every size rounded up to a multiple of ``granule``."""
     return -(-size_bytes // granule) * granule
+
+
+def large_part(size_bytes: IntArray, low: int) -> IntArray:
+    """The sizes of standard buffers that no room of ``low`` bytes takes; 0 for the others."""
+    return np.where(size_bytes > low, size_bytes, 0)
 
 
 class Timeline:
@@ -65,7 +69,7 @@ class Timeline:
     def __init__(self, labels: int, steps: int) -> None:
         self.standard: IntArray = np.zeros((labels, steps), dtype=np.int64)
         self.interleaved: IntArray = np.zeros((labels, steps), dtype=np.int64)
-        self.contiguous: IntArray = np.zeros(labels, dtype=np.int64)
+        self.large: IntArray = np.zeros((labels, steps), dtype=np.int64)
 
     def hold(
         self,
@@ -73,16 +77,11 @@ class Timeline:
         last: int,
         standard: IntArray,
         interleaved: IntArray,
-        contiguous: IntArray | None = None,
+        large: IntArray,
     ) -> None:
-        """Add buffers that live from step ``first`` to ``last``, both included.
-
-        ``contiguous`` is the largest standard one; ``standard`` itself where it is one buffer.
-        """
+        """Add buffers that live from step ``first`` to ``last``, both included."""
         if first > last:
             return
         self.standard[:, first : last + 1] += standard[:, None]
         self.interleaved[:, first : last + 1] += interleaved[:, None]
-        np.maximum(
-            self.contiguous, standard if contiguous is None else contiguous, out=self.contiguous
-        )
+        self.large[:, first : last + 1] += large[:, None]

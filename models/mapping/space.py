@@ -82,7 +82,7 @@ class Space:
             node.cost[keep],
             node.standard[keep],
             node.interleaved[keep],
-            node.contiguous[keep],
+            node.large[keep],
         )
         edges = tuple(_without(edge, worst, keep) for edge in problem.edges)
         parts = list(self.parts)
@@ -128,7 +128,12 @@ def build_space(workload: Workload, limits: Limits) -> Space:
     refuse_impossible(workload, graph, labels, capacity)
     parts, position = _parts(graph, requests, labels)
     nodes = tuple(
-        node_of(part, graph, is_output=part.visit is not None and part.key[0] in workload.outputs)
+        node_of(
+            part,
+            graph,
+            capacity.low,
+            is_output=part.visit is not None and part.key[0] in workload.outputs,
+        )
         for part in parts
     )
     edges = []
@@ -138,7 +143,19 @@ def build_space(workload: Workload, limits: Limits) -> Space:
         for operand, choice in zip(part.visit.operands, part.labels.operands, strict=True):
             if operand.source is not Source.LOADED:
                 tail = position[operand.key]
-                edges.append(edge_of(parts, tail, head, operand, choice, workload.target.tiles))
+                edges.append(
+                    edge_of(
+                        parts,
+                        tail,
+                        head,
+                        operand,
+                        choice,
+                        tiles=workload.target.tiles,
+                        low=capacity.low,
+                        stays=operand.tensor in workload.outputs
+                        or graph.last_read[operand.key] > operand.step,
+                    )
+                )
     problem = Problem(nodes, tuple(edges), graph.steps, capacity)
     for node in nodes:
         logger.info("%s: %d candidates", node.name, len(node.cost))

@@ -143,16 +143,17 @@ def fits(problem: Problem, labels: tuple[int, ...]) -> bool:
     chosen = list(zip(problem.nodes, labels, strict=True))
     standard = np.sum([node.standard[label] for node, label in chosen], axis=0)
     interleaved = np.sum([node.interleaved[label] for node, label in chosen], axis=0)
+    large = np.sum([node.large[label] for node, label in chosen], axis=0)
     for edge in problem.edges:
         pair = edge.tail_group[labels[edge.tail]], edge.head_group[labels[edge.head]]
         standard[edge.step] += edge.staging[pair]
+        large[edge.step] += edge.large[pair]
     capacity = problem.capacity
     rounded = -(-int(interleaved.max()) // capacity.granule) * capacity.granule
-    contiguous = max(int(node.contiguous[label]) for node, label in chosen)
     return bool(
         interleaved.max() <= capacity.interleaved
         and standard.max() + rounded <= capacity.total
-        and contiguous <= max(capacity.low, capacity.high - rounded)
+        and large.max() + rounded <= capacity.high
     )
 
 
