@@ -50,6 +50,7 @@ def report_of(
         "seed": settings["seed"].value,
         "threads": settings["threads"].value,
         "deterministic": settings["deterministic"].value,
+        "repeatable": result.repeatable,
         "limit": result.limit,
         "wall_time_s": wall_time_s,
         "total": {
