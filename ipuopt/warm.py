@@ -8,6 +8,7 @@ result, later.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import time
 from pathlib import Path
 
 from ipuopt.compiled import cache_folder, sources_stamp
+from ipuopt.interpreted import while_compiling
 
 KERNEL = "insertion.insert_all"
 """The kernel that is compiled last of those that take long: its code means that all are there."""
@@ -37,9 +39,11 @@ def start_if_cold() -> subprocess.Popen[bytes] | None:
     quiet = subprocess.DEVNULL
     command = [sys.executable, "-P", "-m", "ipuopt.warm"]
     try:
-        return subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet)
+        child = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet)
     except OSError:  # no room for another process: the run goes on alone
         return None
+    while_compiling(lambda: child.poll() is None)
+    return child
 
 
 def _prune(folder: Path) -> None:
@@ -51,7 +55,30 @@ def _prune(folder: Path) -> None:
 
 
 def main() -> None:
-    """Run every kernel of scheduling and placement on a small problem."""
+    """Run the kernels on small problems, in the order in which a run gets to them."""
+    _price_lines()
+    if hasattr(os, "nice"):
+        os.nice(10)  # what follows is interpreted when small: solvers of the run come first
+    _schedule_and_place()
+
+
+def _price_lines() -> None:
+    """Compile what the run needs when it has compiled the kernels of mapping before this one."""
+    import numpy as np
+
+    from ipuopt.models.mapping.lines import price_lines
+
+    bounds, owner = np.zeros((1, 4, 1), dtype=np.int32), np.zeros((1, 1), dtype=np.int32)
+    zero, ones = np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64)
+    constant = np.zeros(1, dtype=np.int64)
+    constant.flags.writeable = False  # latencies are: another type to the compiler
+    pairs, out = np.zeros((1, 3), dtype=np.int64), np.zeros((1, 2), dtype=np.int64)
+    tail, head = (bounds, owner, ones, ones), (bounds, zero, ones)
+    price_lines(*tail, *head, pairs, 1, 2, constant, constant, zero, out)
+
+
+def _schedule_and_place() -> None:
+    """Solve an exchange phase and a placement of a few transfers and buffers."""
     import numpy as np
 
     from ipuopt.limits import Limits

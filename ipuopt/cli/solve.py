@@ -150,10 +150,12 @@ def _announcing(shown: Progress, interrupts: Interrupts, overdue: Overdue) -> Ca
 def _pipeline(
     workload: Workload, options: SolveOptions, plan: Plan | None, events: Events, started: float
 ) -> Result:
-    from ipuopt import pipeline, warm
+    from ipuopt import warm
 
     compiling = warm.start_if_cold()
     try:
+        from ipuopt import pipeline
+
         return pipeline.solve(workload, options, plan=plan, events=events, started_s=started)
     finally:
         if compiling is not None:

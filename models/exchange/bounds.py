@@ -6,7 +6,7 @@ import heapq
 
 import numpy as np
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import small_kernel
 from ipuopt.models.exchange.instance import Instance, instance
 from ipuopt.models.exchange.problem import IntArray, Problem
 
@@ -44,7 +44,7 @@ def lower_bound_of(phase: Instance) -> tuple[int, str]:
     return max((simple, 1, SIMPLE), (preemptive, 0, PREEMPTIVE))[::2]
 
 
-@kernel
+@small_kernel
 def _chained(p: Instance) -> tuple[IntArray, IntArray]:
     """Heads and tails through predecessors (E5); listed order is a topological one."""
     head, tail = p.head.copy(), p.tail.copy()
@@ -94,7 +94,7 @@ def _spread(first: IntArray, count: IntArray) -> IntArray:
     return np.repeat(first - before, count) + np.arange(int(count.sum()))
 
 
-@kernel
+@small_kernel
 def _machines(
     machine: IntArray, release: IntArray, words: IntArray, tail: IntArray
 ) -> tuple[int, int]:
@@ -115,7 +115,7 @@ def _machines(
     return simple, preemptive
 
 
-@kernel
+@small_kernel
 def _jackson(release: IntArray, words: IntArray, tail: IntArray) -> int:
     """Makespan of the preemptive schedule: of the jobs released, that with the longest tail."""
     waiting = [(0, 0, 0)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import small_kernel
 from ipuopt.models.exchange.problem import IntArray, Problem, Solution
 from ipuopt.target.fabric import ROW, time_to_mux
 from ipuopt.target.memory import element_range
@@ -195,7 +195,7 @@ def _order(problem: Problem, start: IntArray, times: _Times) -> list[Violation]:
     return _told("E5", told, total)
 
 
-@kernel
+@small_kernel
 def _early_pairs(
     tile: IntArray,
     low: IntArray,
@@ -246,7 +246,7 @@ def _elements(problem: Problem, start: IntArray, times: _Times) -> list[Violatio
     return _told("E6", told, total)
 
 
-@kernel
+@small_kernel
 def _sharing_pairs(
     send: tuple[IntArray, IntArray, IntArray],
     send_element: tuple[IntArray, IntArray],

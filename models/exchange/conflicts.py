@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import small_kernel
 from ipuopt.models.exchange.problem import IntArray, Problem
 from ipuopt.target.memory import element_range
 
@@ -70,7 +70,7 @@ def precedence(problem: Problem) -> Precedence:
     return Precedence(*unique[:, np.argsort(unique[1], kind="stable")])
 
 
-@kernel
+@small_kernel
 def _chain_pairs(
     tile: IntArray, low: IntArray, high: IntArray, writes: BoolArray, transfer: IntArray
 ) -> IntArray:
