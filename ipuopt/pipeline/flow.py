@@ -15,7 +15,7 @@ from ipuopt.models import mapping
 from ipuopt.models.mapping.check_plan import check_plan
 from ipuopt.models.mapping.space import Space, build_space
 from ipuopt.options import SolveOptions, Solver
-from ipuopt.pipeline.attempts import Attempts, first_complete
+from ipuopt.pipeline.attempts import ROOM_BYTES, Attempts, first_complete
 from ipuopt.pipeline.build import Complete, build, build_heuristic
 from ipuopt.pipeline.state import Search, State, limit_of, result_of
 from ipuopt.pipeline.watch import Watch
@@ -133,7 +133,10 @@ def _search(search: Search, state: State) -> None:
     begin = time.monotonic()
     space = build_space(search.workload, limits)
     build_time_s = time.monotonic() - begin
-    beam = mapping.beam_search(space.problem, limits)
+    roomier = space.leave(ROOM_BYTES[0])
+    beam = mapping.beam_search(roomier.problem, limits)
+    if beam is None:
+        beam = mapping.beam_search(space.problem, limits)
     if beam is not None:
         events.on_stage("heuristic program")
         try:
@@ -210,15 +213,18 @@ def _attempts(
         plan = _plan(search, where, candidate)
         return build(plan, limits, events) if exact else build_heuristic(plan, limits)
 
-    def solve_again(where: Space) -> mapping.Solution | None:
+    def solve_again(where: Space) -> tuple[mapping.Solution | None, bool]:
         events.on_message("a plan could not be placed; the mapping is solved without it")
         share = limits.within(MAPPING_SHARE * limits.remaining_s())
         again, report = _solve_mapping(search, where, share)
         state.cut |= share.remaining_s() == 0.0
         logger.info("the mapping is solved again: %s", report.status)
-        return again
+        return again, report.status is SolveStatus.INFEASIBLE
 
-    return first_complete(space, solution, build_one, solve_again, limits.expired)
+    known = math.inf if state.heuristic is None else state.heuristic.cycles
+    return first_complete(
+        space, solution, build_one, solve_again, limits.expired, known_cycles=known
+    )
 
 
 def _unplaced(search: Search, attempts: Attempts) -> Error:

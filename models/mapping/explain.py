@@ -117,7 +117,7 @@ def _large(problem: Problem, peak: int) -> Infeasibility:
     """(M5) at its worst step."""
     cases = [_least(problem, 0, 0, [step], large=1) for step in range(len(problem.steps))]
     worst = max(range(len(cases)), key=lambda step: cases[step].demand)
-    room = problem.capacity.high - _boundary(problem, peak)
+    room = max(0, problem.capacity.high - _boundary(problem, peak))
     case = cases[worst]
     return _case(_whole(problem, worst), case.demand, room, problem, case.owners)
 
@@ -168,7 +168,9 @@ def _broken(problem: Problem, solution: Solution) -> Infeasibility:
         both = interleaved[:, step] + standard[:, step]
         cases.append((where, int(standard[:, step].sum()) + boundary, capacity.total, both))
         demand = int(large[:, step].sum())
-        cases.append((_whole(problem, step), demand, capacity.high - boundary, large[:, step]))
+        if demand:
+            room = max(0, capacity.high - boundary)
+            cases.append((_whole(problem, step), demand, room, large[:, step]))
     where, demand, limit, owners = max(cases, key=lambda case: case[1] - case[2])
     where += " (each limit can be kept alone, not all at once; this is the leanest choice found)"
     return _case(where, demand, limit, problem, owners)

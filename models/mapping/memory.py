@@ -8,19 +8,20 @@ from ipuopt.layout import IntArray
 from ipuopt.models.mapping.problem import Capacity
 from ipuopt.target.memory import DATA_HIGH, DATA_LOW, INTERLEAVED_ELEMENT
 
-ALIGNMENT_MARGIN = 16 * 1024
-"""Bytes of a tile that the model leaves to placement: buffers start at multiples of up to 32 bytes,
-and the accumulator and the sum of a reduction root lie in different memory elements."""
-
 
 def tile_capacity() -> Capacity:
-    """What data may use of one tile (lowering.md 5.1, ipuopt.target.memory)."""
+    """What data may use of one tile (lowering.md 5.1, ipuopt.target.memory).
+
+    The last pair of elements is not complete, so the boundary may lie above the end of the region.
+    Beside a boundary the pair counts as complete: then no limit refuses what placement can serve.
+    """
     low, high = DATA_LOW[1] - DATA_LOW[0], DATA_HIGH[1] - DATA_HIGH[0]
+    rounded = -(-high // INTERLEAVED_ELEMENT) * INTERLEAVED_ELEMENT
     return Capacity(
         interleaved=high,
-        total=low + high - ALIGNMENT_MARGIN,
+        total=low + rounded,
         low=low,
-        high=high,
+        high=rounded,
         granule=INTERLEAVED_ELEMENT,
     )
 

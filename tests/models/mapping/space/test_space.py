@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,7 +13,7 @@ import pytest
 from ipuopt.errors import InfeasibleError, InputError
 from ipuopt.limits import Limits
 from ipuopt.models.mapping.check_plan import check_plan
-from ipuopt.models.mapping.problem import Problem, Solution
+from ipuopt.models.mapping.problem import FORBIDDEN, Problem, Solution
 from ipuopt.models.mapping.space import Space, build_space
 from ipuopt.plan import ConversionStep, Origin
 from ipuopt.workload.model import Workload
@@ -65,16 +66,23 @@ def test_loaded_values_are_loaded_once_and_shared_ones_are_one_value(
         assert kept == {"q", "s", "d"}
 
 
-def test_forbid_takes_one_label_out(space: Space, draw: Draw, cost_of: CostOf) -> None:
+def test_split_leaves_out_one_solution(space: Space, draw: Draw, cost_of: CostOf) -> None:
+    """The parts hold all other solutions, each once: their numbers add up, plans stay plans."""
     labels = next(draw(space.problem, 1, 6))
-    smaller = space.forbid(Solution(labels))
-    before = [len(node.cost) for node in space.problem.nodes]
-    after = [len(node.cost) for node in smaller.problem.nodes]
-    assert sum(before) - sum(after) == 1
-    for other in draw(smaller.problem, 5, 7):
-        plan = smaller.plan(Solution(other))
-        assert plan.cost == cost_of(smaller.problem, other)
-        assert check_plan(space.workload, plan) == ()
+    parts = space.split(Solution(labels))
+    sizes = [math.prod(len(node.cost) for node in part.problem.nodes) for part in parts]
+    assert sum(sizes) == math.prod(len(node.cost) for node in space.problem.nodes) - 1
+    left_out = space.plan(Solution(labels))
+    for part in parts:
+        problem = part.problem
+        others = (tuple(0 for _ in problem.nodes), tuple(len(n.cost) - 1 for n in problem.nodes))
+        for other in others:
+            if cost_of(problem, other) == FORBIDDEN:
+                continue
+            plan = part.plan(Solution(other))
+            assert plan != left_out
+            assert plan.cost == cost_of(problem, other)
+            assert check_plan(space.workload, plan) == ()
 
 
 def test_two_builds_are_equal(new_mlp: NewMlp) -> None:
