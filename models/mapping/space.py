@@ -28,7 +28,8 @@ MOST_REPLICAS = 4
 RETAINED = 1500
 """Most candidates of one operation; the peer keeps 64 a family."""
 HURRY_S, HURRY_RETAINED = 20.0, 250
-"""With less time than this left the space is kept small: pairs of layouts take most of the time."""
+"""With less time left, or asked for in a deterministic run, the space is kept small: pairs of layouts
+take most of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ def build_space(workload: Workload, limits: Limits) -> Space:
     workload
         The graph and its target.
     limits
-        A short deadline makes the space smaller, except in deterministic runs.
+        A short deadline makes the space smaller, in deterministic runs a short budget.
 
     Raises
     ------
@@ -131,7 +132,8 @@ def build_space(workload: Workload, limits: Limits) -> Space:
         If some step needs more memory than a tile has, whatever is chosen.
     """
     capacity, graph = tile_capacity(), read_graph(workload)
-    hurry = not limits.deterministic and limits.remaining_s() < HURRY_S
+    left_s = limits.budget_s if limits.deterministic else limits.remaining_s()
+    hurry = left_s < HURRY_S
     retained = HURRY_RETAINED if hurry else RETAINED
     requests, labels = _candidates(workload, graph, capacity, retained)
     refuse_impossible(workload, graph, labels, capacity)

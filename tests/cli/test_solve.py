@@ -246,6 +246,20 @@ def test_options_reach_the_pipeline(install: Install, tiny_result: Result) -> No
     assert seen.pop().time_limit_s is None
 
 
+@pytest.mark.parametrize("repeatable", [False, True])
+def test_deterministic_run_that_the_clock_cut_says_so(
+    repeatable: bool, install: Install, tiny_result: Result
+) -> None:
+    """In the remarks and in the report; an ordinary run promises nothing."""
+    install(lambda *_: replace(tiny_result, repeatable=repeatable))
+    said = "This deterministic run was cut off before its counters ended it"
+    outcome = _run("tiny.yaml", "--deterministic", "--force")
+    assert (said in outcome.stdout) is not repeatable
+    assert said not in _run("tiny.yaml", "--force").stdout
+    report = json.loads(_run("tiny.yaml", "--deterministic", "--force", "--json").stdout)
+    assert report["repeatable"] is repeatable
+
+
 def test_print_config(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IPUOPT_THREADS", "3")
     outcome = _run("tiny.yaml", "--print-config", "--seed", "1", "--time-limit", "1h")

@@ -127,6 +127,19 @@ def test_a_bug_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
         _solve()
 
 
+def test_the_limit_of_the_library_counts_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit begins with the call, before the solvers are imported."""
+    seen: list[float] = []
+
+    def record(*_: Any, started_s: float, **__: Any) -> None:
+        seen.append(started_s)
+
+    monkeypatch.setattr("ipuopt.pipeline.solve", record)
+    before = time.monotonic()
+    ipuopt.solve(workload(), options())
+    assert before <= seen[0] <= time.monotonic()
+
+
 def test_the_beam_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The plan of the beam is handed on to the mapping solve."""
     from ipuopt.models.mapping import heuristics

@@ -106,6 +106,21 @@ def test_a_short_deadline_makes_the_space_smaller(new_mlp: NewMlp) -> None:
         assert np.array_equal(a.cost, b.cost)
 
 
+def test_a_short_budget_does_so_in_repeatable_mode(new_mlp: NewMlp) -> None:
+    """The limit that was asked for decides, not what the clock has left of it."""
+    workload = new_mlp(96, 288, 1076, 288, 64)
+    soon = time.monotonic() + 5.0
+    sizes = [
+        sum(len(node.cost) for node in build_space(workload, limits).problem.nodes)
+        for limits in (
+            Limits(deterministic=True, budget_s=60.0, deadline=soon),
+            Limits(deterministic=True, budget_s=10.0, deadline=soon + 60.0),
+            Limits(deadline=soon),
+        )
+    ]
+    assert sizes[1] == sizes[2] < sizes[0]
+
+
 def test_a_computed_weight_has_no_candidate(new_workload: Callable[..., Workload]) -> None:
     workload = new_workload(
         8,
