@@ -11,6 +11,7 @@ import pytest
 
 from ipuopt.codegen.lower import lower
 from ipuopt.limits import Limits
+from ipuopt.models.mapping.candidates import variants
 from ipuopt.models.mapping.endpoint import latency
 from ipuopt.models.mapping.memory import tile_capacity
 from ipuopt.models.mapping.problem import Problem, Solution
@@ -136,3 +137,22 @@ def test_large_buffers_are_those_of_the_lowered_program(
         exact += int((large[happens] == most[happens]).sum())
         total += int(happens.sum())
     assert exact > total // 2
+
+
+@pytest.mark.parametrize(("rows", "tiles"), [(64, 16), (30, 16), (128, 64)])
+def test_streamed_reductions_are_built_at_their_price(
+    rows: int, tiles: int, new_workload: Callable[..., Workload]
+) -> None:
+    """The price counts receivers alone: in every phase each tile sends as much as it receives."""
+    shapes = {"x": ("i", (rows, 1024)), "w": ("p", (1024, 64)), "y": ("r", (rows, 64))}
+    workload = new_workload(tiles, shapes, {"y": ("MatMul", "x", "w")}, ("y",))
+    space = build_space(workload, Limits())
+    (part,), (node,) = space.parts, space.problem.nodes
+    assert part.labels is not None
+    grid = part.labels.parameters
+    streamed = np.flatnonzero(grid[:, variants.STREAMED] == 1)
+    even = streamed[grid[streamed, variants.ROW_PARTS] % grid[streamed, variants.INNER] == 0]
+    assert len(even)
+    for label in even[np.argsort(node.cost[even])][:8].tolist():
+        plan = space.plan(Solution((label,)))
+        assert plan.cost <= built_cycles(plan, lower(plan)).total() <= 1.001 * plan.cost
