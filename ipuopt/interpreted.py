@@ -18,6 +18,9 @@ import numpy as np
 SMALL_BYTES = 1 << 20
 """Arrays of a call that is interpreted; the largest calls then take less than a second or two."""
 
+_PLAIN = ("int", "bool", "None")
+"""Annotations of results that Python and code represent alike."""
+
 _compiling: Callable[[], bool] | None = None
 
 
@@ -67,7 +70,7 @@ def _in_cache(kernel: Any) -> bool:
 
 
 def _interpreted(kernel: Any, known: dict[Any, Any]) -> Any:
-    """The function of a kernel, with the functions of the kernels that it names.
+    """The function of a kernel, with the functions of the kernels that it names and have no code.
 
     Calls between interpreted functions would otherwise look for code each time.
     """
@@ -76,9 +79,18 @@ def _interpreted(kernel: Any, known: dict[Any, Any]) -> Any:
         code, names = function.__code__, dict(function.__globals__)
         known[kernel] = FunctionType(code, names, function.__name__, function.__defaults__)
         for name in code.co_names:
-            if isinstance(names.get(name), type(kernel)):
-                names[name] = _interpreted(names[name], known)
+            called = names.get(name)
+            if isinstance(called, type(kernel)) and not _callable(called):
+                names[name] = _interpreted(called, known)
     return known[kernel]
+
+
+def _callable(kernel: Any) -> bool:
+    """Whether a kernel has code that gives interpreted functions what its function gives.
+
+    Code returns an unsigned word as an int, whose complement is another one.
+    """
+    return kernel.py_func.__annotations__.get("return") in _PLAIN and _in_cache(kernel)
 
 
 def _quiet(function: Any) -> Any:

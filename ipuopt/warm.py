@@ -56,25 +56,38 @@ def _prune(folder: Path) -> None:
 
 def main() -> None:
     """Run the kernels on small problems, in the order in which a run gets to them."""
-    _price_lines()
+    _serve_the_run()
     if hasattr(os, "nice"):
         os.nice(10)  # what follows is interpreted when small: solvers of the run come first
     _schedule_and_place()
 
 
-def _price_lines() -> None:
-    """Compile what the run needs when it has compiled the kernels of mapping before this one."""
+def _serve_the_run() -> None:
+    """Compile what the run needs next, while it compiles the first kernels of mapping.
+
+    Then the innermost kernels of schedules: interpreted ones call them.
+    """
     import numpy as np
 
+    from ipuopt.models.mapping.dominance import nondominated
     from ipuopt.models.mapping.lines import price_lines
 
     bounds, owner = np.zeros((1, 4, 1), dtype=np.int32), np.zeros((1, 1), dtype=np.int32)
-    zero, ones = np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64)
-    constant = np.zeros(1, dtype=np.int64)
-    constant.flags.writeable = False  # latencies are: another type to the compiler
+    zero, one = np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64)
+    latency = np.zeros(1, dtype=np.int64)
+    latency.flags.writeable = False  # another type to the compiler
     pairs, out = np.zeros((1, 3), dtype=np.int64), np.zeros((1, 2), dtype=np.int64)
-    tail, head = (bounds, owner, ones, ones), (bounds, zero, ones)
-    price_lines(*tail, *head, pairs, 1, 2, constant, constant, zero, out)
+    tail, head = (bounds, owner, one, one), (bounds, zero, one)
+    price_lines(*tail, *head, pairs, 1, 2, latency, latency, zero, out)
+    nondominated(zero, pairs)
+
+    from ipuopt.models.exchange.bits import fill, last_taken, next_free, next_taken
+
+    row = np.zeros((1, 2), dtype=np.uint64)
+    fill(row, 0, 1, 2)
+    last_taken(row, 0, 0, 2)
+    next_free(row, 0, 0)
+    next_taken(row, 0, 0, 2)
 
 
 def _schedule_and_place() -> None:

@@ -114,6 +114,15 @@ def test_code_is_used_once_it_is_there(total: Any) -> None:
     assert sum(found.stats.cache_hits.values()) == 1
 
 
+def test_interpreted_function_calls_code_that_is_there(total: Any) -> None:
+    """The inner kernel's code is used; one that returns unsigned words stays interpreted."""
+    double: Any = _double
+    double(1)
+    assert interpreted._interpreted(total, {}).__globals__["_double"] is double
+    double.py_func.__annotations__["return"] = "np.uint64"
+    assert interpreted._interpreted(total, {}).__globals__["_double"] is not double
+
+
 def test_stages_give_the_same_without_the_compiler() -> None:
     """Kernels are written so that the interpreter's integers do what machine words do."""
     printed = [
