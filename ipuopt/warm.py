@@ -2,8 +2,9 @@
 
 The first run on a machine spends most of its time in the compiler, on one core. This module, run as
 a child process, schedules and places a phase of a few transfers, so that the machine code is in the
-cache when the run gets there. What it computes is thrown away; a run without it gives the same
-result, later.
+cache when the run gets there. Until it is, the run interprets what is small. What this module
+computes is thrown away; a run without it gives the same result, later. A run that ends first ends
+the child; the next one goes on from the kernels that are done.
 """
 
 from __future__ import annotations
