@@ -76,10 +76,14 @@ def solve(
     events: Events | None = None,
 ) -> Result:
     """Map, lower, place and schedule ``workload``; see :func:`ipuopt.pipeline.solve`."""
+    import time
+
+    started_s = time.monotonic()
     from ipuopt.options import SolveOptions
     from ipuopt.pipeline import solve as solve_all  # imports the solvers, which takes a second
 
-    return solve_all(workload, options or SolveOptions(), plan=plan, events=events)
+    options = options or SolveOptions()
+    return solve_all(workload, options, plan=plan, events=events, started_s=started_s)
 
 
 def check(run: str | Path) -> CheckSummary:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -11,7 +12,11 @@ from typing import Any, TypeVar, cast
 
 import numba
 
+from ipuopt.interpreted import prefer_interpreter
+
 F = TypeVar("F", bound=Callable[..., object])
+
+_DECORATED = re.compile(rb"^@(small_)?kernel$", re.MULTILINE)
 
 
 @cache
@@ -26,7 +31,7 @@ def sources_stamp() -> str:
         folders.sort()
         for name in sorted(files):
             path = Path(folder, name)
-            if path.suffix == ".py" and b"\n@kernel\n" in path.read_bytes():
+            if path.suffix == ".py" and _DECORATED.search(path.read_bytes()):
                 status = path.stat()
                 digest.update(f"{path} {status.st_size} {status.st_mtime_ns};".encode())
     return digest.hexdigest()[:16]
@@ -60,3 +65,14 @@ def kernel(function: F) -> F:
         return cast(F, numba.njit(cache=True, nogil=True)(function))
     finally:
         config.CACHE_DIR = chosen
+
+
+def small_kernel(function: F) -> F:
+    """Compile as :func:`kernel` does, but interpret small calls while a child compiles.
+
+    For kernels that Python calls, whose work is bounded by the size of their arguments. What they
+    call is interpreted too. See :mod:`ipuopt.interpreted`.
+    """
+    compiled = kernel(function)
+    prefer_interpreter(compiled)
+    return compiled

@@ -24,6 +24,9 @@ class Limits:
     ----------
     deadline
         Value of :func:`time.monotonic` at which the caller wants the result; infinity for none.
+    budget_s
+        Seconds of the whole run as they were asked for. What depends on the time in repeatable
+        mode depends on this alone, never on the clock.
     gap
         Stop once ``(objective - bound) / max(1, objective)`` is proven to be at most this.
     threads
@@ -42,6 +45,7 @@ class Limits:
     """
 
     deadline: float = math.inf
+    budget_s: float = math.inf
     gap: float = 0.0
     threads: int = 1
     seed: int = 0

@@ -82,6 +82,9 @@ class Result:
         Cycles of the whole program.
     limit
         Why the run stopped early; None when every stage was complete.
+    repeatable
+        Whether the same input and options give the same plan: a deterministic run whose counters
+        ended every search, not the clock, an interrupt, memory or a crash.
     wall_time_s
         Of the whole solve, in seconds.
     """
@@ -92,6 +95,7 @@ class Result:
     reports: tuple[SolveReport, ...]
     total: Total
     limit: Limit | None = None
+    repeatable: bool = False
     wall_time_s: float = 0.0
 
     @property

@@ -29,6 +29,8 @@ from ipuopt.workload import Workload, from_dict, to_dict
 RUN_SCHEMA = 1
 """Version of ``workload.json`` and ``report.json``."""
 REPORT = "report.json"
+_FILES = frozenset({"workload.json", "plan.json", "program.npz", REPORT})
+_STAGING = ".ipuopt-"
 
 
 def input_hash(workload: Workload) -> str:
@@ -50,6 +52,7 @@ def report_of(
         "seed": settings["seed"].value,
         "threads": settings["threads"].value,
         "deterministic": settings["deterministic"].value,
+        "repeatable": result.repeatable,
         "limit": result.limit,
         "wall_time_s": wall_time_s,
         "total": {
@@ -74,8 +77,8 @@ def check_output(path: Path, *, force: bool) -> None:
     Raises
     ------
     InputError
-        If ``path`` is a file, no possible name, holds something without ``force``, or may not be
-        written.
+        If ``path`` is a file, no possible name, holds something without ``force`` or something
+        that is no run, or may not be written.
     """
     try:
         place = _place(path, force=force)
@@ -92,13 +95,23 @@ def check_output(path: Path, *, force: bool) -> None:
 def _place(path: Path, *, force: bool) -> Path:
     """The directory that will be written: ``path``, or its nearest parent that exists."""
     if path.is_dir():
-        if any(path.iterdir()) and not force:
+        names = {entry.name for entry in path.iterdir()}
+        if names and not force:
             expected = "an empty or new directory (--force replaces a run)"
             raise InputError(f"{path}: found a directory that is not empty, expected {expected}")
+        if not _is_run(names):
+            expected = "an empty or new directory, or a run to replace"
+            raise InputError(f"{path}: found a directory that holds no run, expected {expected}")
         return path
     if path.exists() or path.is_symlink():
         raise InputError(f"{path}: found a file, expected a directory")
     return next(parent for parent in path.absolute().parents if parent.exists())
+
+
+def _is_run(names: set[str]) -> bool:
+    """Whether a directory of these names is empty or a run, perhaps one that was cut short."""
+    others = {name for name in names - _FILES if not name.startswith(_STAGING)}
+    return not others or len(names & _FILES) > 1
 
 
 def write_run(
@@ -146,7 +159,7 @@ def _write_files(path: Path, writers: Mapping[str, Callable[[Path], object]]) ->
     fresh = not path.exists()
     folder = path.parent if fresh else path
     folder.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=".ipuopt-", suffix=".tmp", dir=folder))
+    staging = Path(tempfile.mkdtemp(prefix=_STAGING, suffix=".tmp", dir=folder))
     try:
         for name, write in writers.items():
             write(staging / name)

@@ -2,12 +2,14 @@
 
 The first run on a machine spends most of its time in the compiler, on one core. This module, run as
 a child process, schedules and places a phase of a few transfers, so that the machine code is in the
-cache when the run gets there. What it computes is thrown away; a run without it gives the same
-result, later.
+cache when the run gets there. Until it is, the run interprets what is small. What this module
+computes is thrown away; a run without it gives the same result, later. A run that ends first ends
+the child; the next one goes on from the kernels that are done.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +17,7 @@ import time
 from pathlib import Path
 
 from ipuopt.compiled import cache_folder, sources_stamp
+from ipuopt.interpreted import while_compiling
 
 KERNEL = "insertion.insert_all"
 """The kernel that is compiled last of those that take long: its code means that all are there."""
@@ -37,9 +40,11 @@ def start_if_cold() -> subprocess.Popen[bytes] | None:
     quiet = subprocess.DEVNULL
     command = [sys.executable, "-P", "-m", "ipuopt.warm"]
     try:
-        return subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet)
+        child = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet)
     except OSError:  # no room for another process: the run goes on alone
         return None
+    while_compiling(lambda: child.poll() is None)
+    return child
 
 
 def _prune(folder: Path) -> None:
@@ -51,7 +56,43 @@ def _prune(folder: Path) -> None:
 
 
 def main() -> None:
-    """Run every kernel of scheduling and placement on a small problem."""
+    """Run the kernels on small problems, in the order in which a run gets to them."""
+    _serve_the_run()
+    if hasattr(os, "nice"):
+        os.nice(10)  # what follows is interpreted when small: solvers of the run come first
+    _schedule_and_place()
+
+
+def _serve_the_run() -> None:
+    """Compile what the run needs next, while it compiles the first kernels of mapping.
+
+    Then the innermost kernels of schedules: interpreted ones call them.
+    """
+    import numpy as np
+
+    from ipuopt.models.mapping.dominance import nondominated
+    from ipuopt.models.mapping.lines import price_lines
+
+    bounds, owner = np.zeros((1, 4, 1), dtype=np.int32), np.zeros((1, 1), dtype=np.int32)
+    zero, one = np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64)
+    latency = np.zeros(1, dtype=np.int64)
+    latency.flags.writeable = False  # another type to the compiler
+    pairs, out = np.zeros((1, 3), dtype=np.int64), np.zeros((1, 2), dtype=np.int64)
+    tail, head = (bounds, owner, one, one), (bounds, zero, one)
+    price_lines(*tail, *head, pairs, 1, 2, latency, latency, zero, out)
+    nondominated(zero, pairs)
+
+    from ipuopt.models.exchange.bits import fill, last_taken, next_free, next_taken
+
+    row = np.zeros((1, 2), dtype=np.uint64)
+    fill(row, 0, 1, 2)
+    last_taken(row, 0, 0, 2)
+    next_free(row, 0, 0)
+    next_taken(row, 0, 0, 2)
+
+
+def _schedule_and_place() -> None:
+    """Solve an exchange phase and a placement of a few transfers and buffers."""
     import numpy as np
 
     from ipuopt.limits import Limits

@@ -2,7 +2,8 @@
 
 (L1)  Tables are well formed: steps ascend and are of the table's kind; shards lie on the tile that
       uses them; offsets are whole words and stay inside the shard; transfers have 1..4148 words
-      and distinct receivers, none on the sender's tile.
+      and distinct receivers, none on the sender's tile; kinds, blocks, extents and sizes lie in
+      their ranges.
 (L2)  What phases and copies fill is filled once: no byte twice, and no byte missing that a kernel
       reads.
 (L3)  Kernel runs fit their shards; the runs of a product multiply matching rectangles, initialise

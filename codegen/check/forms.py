@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ipuopt.codegen.check.ranges import check_ranges
 from ipuopt.codegen.check.reading import Reading, Violations, first_of
 from ipuopt.layout import IntArray
 from ipuopt.program import StepKind
@@ -18,7 +19,7 @@ def check_forms(reading: Reading) -> Violations:
         (shards.tile < 0) | (shards.tile >= reading.plan.tiles),
         lambda i: f"shard {i}: tile {shards.tile[i]} of {reading.plan.tiles}",
     )
-    indices = _steps(reading) + _indices(reading)
+    indices = _steps(reading) + _indices(reading) + check_ranges(reading)
     if indices:
         return found + indices
     return found + _runs(reading) + _copies(reading) + _transfers(reading)

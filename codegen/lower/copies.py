@@ -8,7 +8,7 @@ import numpy as np
 
 from ipuopt.codegen.lower.moves import Moves
 from ipuopt.codegen.lower.pieces import NO_LIMIT, cut
-from ipuopt.compiled import kernel
+from ipuopt.compiled import small_kernel
 from ipuopt.layout import IntArray
 from ipuopt.target.kernels import copy_cycles, paced_copy_cycles
 
@@ -26,7 +26,7 @@ class Pricing(IntEnum):
     FREE = 2  # the sum kernel's price counts reading the seed (cost-model.md 3.3)
 
 
-@kernel
+@small_kernel
 def _merge(
     move: IntArray,
     source: IntArray,

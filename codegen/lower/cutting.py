@@ -5,7 +5,7 @@ Both stand in one file because numba notices changes of a cached function's own 
 
 from __future__ import annotations
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import kernel, small_kernel
 from ipuopt.layout import IntArray
 
 
@@ -55,7 +55,7 @@ def view_spans(shape: IntArray, box: IntArray, offsets: IntArray, lengths: IntAr
     return count
 
 
-@kernel
+@small_kernel
 def cut_views(
     shape: IntArray,
     source: IntArray,

@@ -30,7 +30,8 @@ class Roots:
     result
         Number of the result shard.
     partials
-        Numbers of the contributing partials, the seed first, shape ``(roots, inner)``.
+        Numbers of the contributing partials in the order in which they are received, the seed
+        first, shape ``(roots, inner)``.
     seed_is_local
         Whether the seed lies on the root's tile.
     """
@@ -41,13 +42,19 @@ class Roots:
     seed_is_local: npt.NDArray[np.bool_]
 
 
-def find_roots(partials: Shards, group: IntArray, inner: IntArray, result: Shards) -> Roots:
+def find_roots(
+    partials: Shards, group: IntArray, inner: IntArray, result: Shards, *, streamed: bool
+) -> Roots:
     """Roots in the order of their groups.
 
     Parameters
     ----------
     group, inner
         Group of each partial (its row and column part) and its inner part.
+    streamed
+        Whether contributors arrive one a phase. Then each root begins after its seed, and roots
+        whose seed is far begin one after another, so that every phase has all tiles send; in one
+        order for all, the first tile of a group would send to all other roots at once.
     """
     parts = int(inner.max()) + 1
     members = np.zeros((int(group.max()) + 1, parts), dtype=np.int64)
@@ -58,7 +65,13 @@ def find_roots(partials: Shards, group: IntArray, inner: IntArray, result: Shard
     tile = result.boxes.tile[shard]
     local = partials.boxes.tile[contributors] == tile[:, None]
     seed = local.argmax(axis=1)  # the first contributor where none is local
-    others = np.argsort(np.arange(parts)[None, :] != seed[:, None], axis=1, kind="stable")
+    turn = np.full_like(seed, -1)  # all in the order of the inner parts
+    if streamed:
+        within = np.arange(len(tile)) - np.searchsorted(shared_by, shared_by)
+        turn = np.where(local.any(axis=1), seed, within % (parts - 1))
+    rank = (np.arange(parts)[None, :] - turn[:, None] - 1) % parts
+    rank[np.arange(len(tile)), seed] = -1
+    others = np.argsort(rank, axis=1, kind="stable")
     row_start, row_stop, column_start, column_stop = box
     return Roots(
         Rectangles(
@@ -91,8 +104,9 @@ def reduce_partials(
     bytes on both sides.
     """
     value = assembler.plan.values[step.result]
-    roots = find_roots(partials, group, inner, shards[step.result])
-    together = step.inner - 1 if step.epochs is Epochs.COMPLETE else 1
+    streamed = step.epochs is Epochs.STREAMED
+    roots = find_roots(partials, group, inner, shards[step.result], streamed=streamed)
+    together = 1 if streamed else step.inner - 1
     size = roots.boxes.elements * value.element_bytes
     accumulator, remote, total = (
         assembler.shards(

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from ipuopt.workload import Workload
 
 EXIT_LIMIT = 4
-MIN_TIME_S = 0.01
-"""Time limit that a run gets when reading its input took all of the asked one."""
 
 
 @click.command()
@@ -141,16 +139,13 @@ def announcing(
 def _pipeline(
     workload: Workload, options: SolveOptions, plan: Plan | None, events: Events, started: float
 ) -> Result:
-    from ipuopt import pipeline, warm
+    from ipuopt import warm
 
-    if options.time_limit_s is not None and not options.deterministic:
-        # The limit holds for the whole command. In the repeatable mode efforts may follow from
-        # the limit, so it must not depend on how long the imports took.
-        left = options.time_limit_s - (time.monotonic() - started)
-        options = replace(options, time_limit_s=max(MIN_TIME_S, left))
     compiling = warm.start_if_cold()
     try:
-        return pipeline.solve(workload, options, plan=plan, events=events)
+        from ipuopt import pipeline
+
+        return pipeline.solve(workload, options, plan=plan, events=events, started_s=started)
     finally:
         if compiling is not None:
             compiling.kill()
@@ -181,7 +176,9 @@ def _finish(
         tell(dumps(head | report).decode().rstrip("\n"))
         return code
     lines = table(result.reports, result.total, wall_time_s)
-    lines += ["", *remarks(result.reports, result.total, result.limit), f"Run directory: {folder}"]
+    cut = bool(settings["deterministic"].value) and not result.repeatable
+    lines += ["", *remarks(result.reports, result.total, result.limit, cut=cut)]
+    lines.append(f"Run directory: {folder}")
     tell("\n".join(lines))
     return code
 

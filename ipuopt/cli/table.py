@@ -18,6 +18,10 @@ BOUNDED = (
     "candidates under this cost model."
 )
 UNBOUNDED = "The total has no bound: its plan was given, not searched."
+CUT = (
+    "This deterministic run was cut off before its counters ended it: another may give another "
+    "plan. A longer --time-limit makes it repeatable."
+)
 
 
 def thousands(value: int | None) -> str:
@@ -82,11 +86,18 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     return lines
 
 
-def remarks(reports: Sequence[SolveReport], total: Total, limit: Limit | None) -> Iterator[str]:
-    """Lines under the table: what the bound means, which limits stopped what, what to know."""
+def remarks(
+    reports: Sequence[SolveReport], total: Total, limit: Limit | None, *, cut: bool = False
+) -> Iterator[str]:
+    """Lines under the table: what the bound means, which limits stopped what, what to know.
+
+    ``cut`` is for a deterministic run that is not repeatable after all.
+    """
     yield UNBOUNDED if total.bound is None else BOUNDED
     if limit is not None:
         yield f"The run stopped early: {limit}."
+    if cut:
+        yield CUT
     stopped: dict[Limit, list[str]] = {}
     for report in reports:
         if report.limit is not None:

@@ -2,24 +2,28 @@
 
 The mapping model counts bytes; buffers are placed in whole pieces. So a plan that nearly fills a
 tile may have no placement. Then the mapping is solved again, first with more room left to
-placement, then without a label of the refused plan.
+placement; after that all plans are taken in order of their cycles, each once, until one can be
+placed or none is left.
 """
 
 from __future__ import annotations
 
+import heapq
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ipuopt.errors import Infeasibility, InfeasibleError
+from ipuopt.models.mapping import evaluate
 from ipuopt.models.mapping.problem import Solution
 from ipuopt.models.mapping.space import Space
 from ipuopt.pipeline.build import Complete
 
 ROOM_BYTES = (16 << 10, 64 << 10, 160 << 10)
-"""Bytes of every tile that are left to placement besides its margin, one retry each."""
+"""Bytes of every tile that are left to placement, one retry each."""
 
-CUTS = 24
-"""Most labels that are taken out of the space, one retry each."""
+Build = Callable[[Space, Solution], Complete | None]
+Solve = Callable[[Space], tuple[Solution | None, bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +45,43 @@ class Attempts:
     exhausted: bool
 
 
+@dataclass(slots=True)
+class _Builder:
+    """Builds plans, and keeps the proofs against those that cannot be placed."""
+
+    build: Build
+    refused: Infeasibility | None = None
+    open: bool = False
+
+    def __call__(self, space: Space, solution: Solution) -> Complete | None:
+        """Program of a plan; without a proof against it, the space stays open."""
+        try:
+            program = self.build(space, solution)
+        except InfeasibleError as error:
+            self.refused = error.explanation
+            return None
+        self.open |= program is None
+        return program
+
+
+@dataclass(order=True, slots=True)
+class _Branch:
+    """A space with its best solution; cheap ones first, then early ones."""
+
+    cycles: int
+    number: int
+    space: Space = field(compare=False)
+    solution: Solution = field(compare=False)
+
+
 def first_complete(
     space: Space,
     solution: Solution,
-    build: Callable[[Space, Solution], Complete | None],
-    solve: Callable[[Space], Solution | None],
+    build: Build,
+    solve: Solve,
     stopped: Callable[[], bool],
+    *,
+    known_cycles: float = math.inf,
 ) -> Attempts:
     """Build ``solution``, then others of ``space``, until one is complete.
 
@@ -55,48 +90,55 @@ def first_complete(
     build
         Program of a solution; None, or :class:`InfeasibleError`, when it cannot be placed.
     solve
-        Best solution of a space; None when there is none.
+        Best solution of a space; None when there is none, and whether that is proven.
     stopped
         Looked at before every retry.
+    known_cycles
+        Of a program that is there already: plans that cost as much are not tried one by one.
     """
-    proofs: list[Infeasibility | None] = []
-
-    def program_of(where: Space, candidate: Solution) -> Complete | None:
-        try:
-            program = build(where, candidate)
-            proofs.append(None)
-        except InfeasibleError as error:
-            program = None
-            proofs.append(error.explanation)
-        return program
-
-    def outcome(program: Complete | None, *, exhausted: bool = False) -> Attempts:
-        proven = [proof for proof in proofs if proof is not None]
-        everything = exhausted and len(proven) == len(proofs)
-        return Attempts(program, proven[-1] if proven else None, everything)
-
-    program = program_of(space, solution)
+    builder = _Builder(build)
+    program = builder(space, solution)
     for room_bytes in ROOM_BYTES:
         if program is not None or stopped():
-            return outcome(program)
+            return Attempts(program, builder.refused, False)
         roomier = space.leave(room_bytes)
-        candidate = solve(roomier)
+        candidate, _ = solve(roomier)
         if candidate is None:
             break
-        program = program_of(roomier, candidate)
-    # A label stands for one plan only where no other node has a choice.
-    single = sum(len(node.cost) > 1 for node in space.problem.nodes) <= 1
-    candidate = solution
-    for _ in range(CUTS):
-        if program is not None or stopped():
-            return outcome(program)
-        smaller = space.forbid(candidate)
-        if smaller is space:
-            return outcome(None, exhausted=single)
-        space = smaller
-        found = solve(space)
-        if found is None:
-            return outcome(None, exhausted=single)
-        candidate = found
-        program = program_of(space, candidate)
-    return outcome(program)
+        program = builder(roomier, candidate)
+    if program is not None:
+        return Attempts(program, builder.refused, False)
+    return _enumerate(space, solution, builder, solve, stopped, known_cycles)
+
+
+def _enumerate(
+    space: Space,
+    solution: Solution,
+    builder: _Builder,
+    solve: Solve,
+    stopped: Callable[[], bool],
+    known_cycles: float,
+) -> Attempts:
+    """All plans but ``solution``, which was tried, in order of their cycles."""
+    branches: list[_Branch] = []
+    number = 0
+    while True:
+        for rest in space.split(solution):
+            if stopped():
+                return Attempts(None, builder.refused, False)
+            found, proven = solve(rest)
+            if found is None:
+                builder.open |= not proven
+                continue
+            number += 1
+            cycles = evaluate(rest.problem, found)
+            heapq.heappush(branches, _Branch(cycles, number, rest, found))
+        if not branches:
+            return Attempts(None, builder.refused, not builder.open)
+        if stopped() or branches[0].cycles >= known_cycles:
+            return Attempts(None, builder.refused, False)
+        best = heapq.heappop(branches)
+        space, solution = best.space, best.solution
+        program = builder(space, solution)
+        if program is not None:
+            return Attempts(program, builder.refused, False)

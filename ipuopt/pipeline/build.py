@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -62,16 +62,27 @@ def build(plan: Plan, limits: Limits, events: Events) -> Complete | None:
     placed = _lower_and_place(plan, limits, heuristic=False)
     if placed is None:
         return None
-    events.on_stage("exchange")
     sizes = [_effort(placed.program, step) for step in placed.program.phases]
     solutions, reports = [], []
     for phase, size in enumerate(sizes):
         share = size / max(1.0, sum(sizes[phase:]))
         problem = _problem(placed, phase)
-        solution, report = exchange.solve(problem, limits.within(limits.remaining_s() * share))
+        events.on_stage(problem.name)
+        # Counters end a repeatable search; a share of the time could only end it before them.
+        part = limits if limits.deterministic else limits.within(limits.remaining_s() * share)
+        solution, report = exchange.solve(problem, _named(part, problem.name))
         solutions.append(solution)
         reports.append(report)
     return Complete(built=_assemble(placed, solutions), reports=(placed.report, *reports))
+
+
+def _named(limits: Limits, name: str) -> Limits:
+    """Same limits; what is told of a stage is told under ``name``."""
+    return replace(
+        limits,
+        on_solution=lambda _, value: limits.on_solution(name, value),
+        on_bound=lambda _, value: limits.on_bound(name, value),
+    )
 
 
 def build_heuristic(plan: Plan, limits: Limits) -> Complete | None:

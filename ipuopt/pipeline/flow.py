@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ipuopt.errors import CheckError, Error, InfeasibleError, InputError, LimitError
 from ipuopt.events import Events
@@ -15,12 +15,13 @@ from ipuopt.models import mapping
 from ipuopt.models.mapping.check_plan import check_plan
 from ipuopt.models.mapping.space import Space, build_space
 from ipuopt.options import SolveOptions, Solver
-from ipuopt.pipeline.attempts import Attempts, first_complete
+from ipuopt.pipeline.attempts import ROOM_BYTES, Attempts, first_complete
 from ipuopt.pipeline.build import Complete, build, build_heuristic
+from ipuopt.pipeline.state import Search, State, limit_of, result_of
 from ipuopt.pipeline.watch import Watch
 from ipuopt.plan import Plan
 from ipuopt.report import Limit, SolveReport, SolveStatus
-from ipuopt.result import Result, Total
+from ipuopt.result import Result
 from ipuopt.workload.model import Workload
 
 logger = logging.getLogger(__name__)
@@ -31,16 +32,8 @@ MAPPING_SHARE = 0.4
 FINISH_SHARE, FINISH_S = 0.05, 5.0
 """Part of the time limit, and most seconds, kept for the last check and for writing."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Search:
-    """What the steps of one search share."""
-
-    workload: Workload
-    options: SolveOptions
-    limits: Limits
-    events: Events
-    started_s: float
+CRASHES = (MemoryError, OSError, RuntimeError)
+"""What a back end that fails, or cannot be started, raises; other exceptions are bugs of ours."""
 
 
 def solve(
@@ -49,6 +42,7 @@ def solve(
     *,
     plan: Plan | None = None,
     events: Events | None = None,
+    started_s: float | None = None,
 ) -> Result:
     """Solve ``workload``, or build the given ``plan`` for it.
 
@@ -63,6 +57,8 @@ def solve(
         bound.
     events
         Callbacks for progress, and the wish to stop.
+    started_s
+        :func:`time.monotonic` at which the time limit began to run; None for now.
 
     Raises
     ------
@@ -76,64 +72,49 @@ def solve(
         When a checker refuses what a stage made, or a bound contradicts a checked program.
     """
     events = events or Events()
+    started_s = time.monotonic() if started_s is None else started_s
     watch = Watch(events.should_stop, options.memory_limit_bytes)
-    limits = _limits(options, events, watch)
-    search = _Search(workload, options, limits, events, time.monotonic())
-    report = None
+    limits = _limits(options, events, watch, started_s)
+    search = Search(workload, options, limits, events, watch, started_s)
+    state = State()
     if plan is None:
-        heuristic, main, report = _search(search)
+        _search(search, state)
     else:
         _refuse_plan(workload, plan)
-        heuristic, main = _given(workload, plan, limits, events)
-    complete = [program for program in (main, heuristic) if program is not None]
+        _given(search, state, plan)
+    complete = [program for program in (state.main, state.heuristic) if program is not None]
     if not complete:
         raise LimitError(f"{workload.name}: no program was complete when the search ended")
     best = min(complete, key=lambda program: program.cycles)
-    if best is not main:
+    if state.main is not None and best is not state.main:
         events.on_message("the program built from heuristics alone is the shortest; it is kept")
-    _refuse_contradiction(None if report is None else report.bound, best)
-    limit = watch.reason or _limit(limits, best.reports, report)
-    return _result(search, best, heuristic, report, limit)
+    _refuse_contradiction(None if state.report is None else state.report.bound, best)
+    return result_of(search, state, best, limit_of(search, state, best.reports))
 
 
-def _given(
-    workload: Workload, plan: Plan, limits: Limits, events: Events
-) -> tuple[Complete | None, Complete | None]:
+def _given(search: Search, state: State, plan: Plan) -> None:
     """Programs of a plan from outside; what its layouts cannot do is the fault of the input."""
     try:
-        return build_heuristic(plan, limits), build(plan, limits, events)
+        state.heuristic = build_heuristic(plan, search.limits)
+        _publish(search, state)
+        if state.heuristic is None or not search.limits.expired():
+            state.main = build(plan, search.limits, search.events)
     except LayoutError as error:
         found = f"a plan that cannot be lowered ({error})"
-        raise InputError(f"{workload.name}: found {found}, expected other layouts") from error
+        name = search.workload.name
+        raise InputError(f"{name}: found {found}, expected other layouts") from error
+    except CRASHES as error:
+        if state.heuristic is None:
+            raise
+        _keep_heuristic(state, error)
 
 
-def _result(
-    search: _Search,
-    best: Complete,
-    heuristic: Complete | None,
-    report: SolveReport | None,
-    limit: Limit | None,
-) -> Result:
-    return Result(
-        workload=search.workload,
-        options=search.options,
-        wall_time_s=time.monotonic() - search.started_s,
-        built=best.built,
-        reports=(() if report is None else (report,)) + best.reports,
-        total=Total(
-            heuristic=None if heuristic is None else heuristic.cycles,
-            objective=best.cycles,
-            bound=None if report is None else report.bound,
-        ),
-        limit=limit,
-    )
-
-
-def _limits(options: SolveOptions, events: Events, watch: Watch) -> Limits:
+def _limits(options: SolveOptions, events: Events, watch: Watch, started_s: float) -> Limits:
     limit_s = math.inf if options.time_limit_s is None else options.time_limit_s
     kept_s = min(FINISH_S, FINISH_SHARE * limit_s)
     return Limits(
-        deadline=time.monotonic() + limit_s - kept_s,
+        deadline=started_s + limit_s - kept_s,
+        budget_s=limit_s,
         gap=options.gap or 0.0,
         threads=options.threads,
         seed=options.seed,
@@ -145,46 +126,85 @@ def _limits(options: SolveOptions, events: Events, watch: Watch) -> Limits:
     )
 
 
-def _search(search: _Search) -> tuple[Complete | None, Complete | None, SolveReport]:
-    """Program of the heuristics, program of the solvers, report of the mapping."""
+def _search(search: Search, state: State) -> None:
+    """Heuristic program first, then what solvers make better; both are left in ``state``."""
     limits, events = search.limits, search.events
     events.on_stage("mapping")
-    started_s = time.monotonic()
+    begin = time.monotonic()
     space = build_space(search.workload, limits)
-    build_time_s = time.monotonic() - started_s
-    beam = mapping.beam_search(space.problem, limits)
-    heuristic = None
+    build_time_s = time.monotonic() - begin
+    roomier = space.leave(ROOM_BYTES[0])
+    beam = mapping.beam_search(roomier.problem, limits)
+    if beam is None:
+        beam = mapping.beam_search(space.problem, limits)
     if beam is not None:
         events.on_stage("heuristic program")
         try:
-            heuristic = build_heuristic(_plan(search, space, beam), limits)
+            state.heuristic = build_heuristic(_plan(search, space, beam), limits)
         except InfeasibleError as error:  # of this plan; there are others
             logger.info("the heuristic plan does not fit: %s", error)
-        _publish(search, heuristic, None)
-    events.on_stage("mapping")
-    solution, report = _solve_mapping(search, space)
-    if solution is None and heuristic is None:
-        if report.status is not SolveStatus.INFEASIBLE:
-            raise LimitError(f"{search.workload.name}: the limit came before the first mapping")
-        raise InfeasibleError(mapping.explain(space.problem))
-    _publish(search, heuristic, report)
-    main = None
-    exact = search.options.solver is not Solver.HEURISTIC
-    if solution is not None and (exact or heuristic is None):
-        attempts = _attempts(search, space, solution, exact=exact)
-        main = attempts.program
-        if main is None and heuristic is None:
-            raise _unplaced(search, attempts)
-    report = replace(
-        report,
-        build_time_s=report.build_time_s + build_time_s,
-        wall_time_s=report.wall_time_s + build_time_s,
+        state.report = _unsearched(search, space, beam)
+        _publish(search, state)
+    try:
+        _improve(search, state, space, beam)
+    except CRASHES as error:
+        if state.heuristic is None:
+            raise
+        _keep_heuristic(state, error)
+    assert state.report is not None
+    state.report = replace(
+        state.report,
+        build_time_s=state.report.build_time_s + build_time_s,
+        wall_time_s=state.report.wall_time_s + build_time_s,
     )
-    return heuristic, main, report
+
+
+def _improve(search: Search, state: State, space: Space, beam: mapping.Solution | None) -> None:
+    """Mapping and program of the solvers."""
+    name, limits = search.workload.name, search.limits
+    search.events.on_stage("mapping")
+    share = limits.within(MAPPING_SHARE * limits.remaining_s())
+    solution, report = _solve_mapping(search, space, share, beam)
+    state.report, state.cut = report, share.remaining_s() == 0.0
+    if solution is None and state.heuristic is None:
+        if report.status is not SolveStatus.INFEASIBLE:
+            raise LimitError(f"{name}: the limit came before the first mapping")
+        raise InfeasibleError(mapping.explain(space.problem))
+    _publish(search, state)
+    if state.heuristic is not None and limits.expired():
+        return  # another program would take as long again as this one
+    exact = search.options.solver is not Solver.HEURISTIC
+    if solution is not None and (exact or state.heuristic is None):
+        attempts = _attempts(search, state, space, solution, exact=exact)
+        state.main = attempts.program
+        if state.main is None and state.heuristic is None:
+            raise _unplaced(search, attempts)
+
+
+def _unsearched(search: Search, space: Space, beam: mapping.Solution) -> SolveReport:
+    """Report on the plan of the beam with the first bound: what holds if nothing comes after."""
+    quiet = replace(search.limits.within(0.0), on_solution=_ignore, on_bound=_ignore)
+    return mapping.solve(space.problem, quiet, beam=beam)[1]
+
+
+def _ignore(stage: str, value: int) -> None:
+    del stage, value
+
+
+def _keep_heuristic(state: State, error: BaseException) -> None:
+    """Go on without the solver that failed; the reports say so."""
+    what = f"{type(error).__name__}: {error}".rstrip(": ")
+    logger.error("a solver failed (%s); the program built from heuristics is kept", what)
+    logger.debug("the error was raised here", exc_info=error)
+    state.crashed = True
+    if state.report is not None:
+        notes = [state.report.run.note, f"a solver failed: {what}"]
+        run = replace(state.report.run, note="; ".join(filter(None, notes)))
+        state.report = replace(state.report, limit=Limit.SOLVER, run=run)
 
 
 def _attempts(
-    search: _Search, space: Space, solution: mapping.Solution, *, exact: bool
+    search: Search, state: State, space: Space, solution: mapping.Solution, *, exact: bool
 ) -> Attempts:
     """Program of ``solution``, or of the next plan that can be placed."""
     limits, events = search.limits, search.events
@@ -193,16 +213,21 @@ def _attempts(
         plan = _plan(search, where, candidate)
         return build(plan, limits, events) if exact else build_heuristic(plan, limits)
 
-    def solve_again(where: Space) -> mapping.Solution | None:
+    def solve_again(where: Space) -> tuple[mapping.Solution | None, bool]:
         events.on_message("a plan could not be placed; the mapping is solved without it")
-        again, report = _solve_mapping(search, where)
+        share = limits.within(MAPPING_SHARE * limits.remaining_s())
+        again, report = _solve_mapping(search, where, share)
+        state.cut |= share.remaining_s() == 0.0
         logger.info("the mapping is solved again: %s", report.status)
-        return again
+        return again, report.status is SolveStatus.INFEASIBLE
 
-    return first_complete(space, solution, build_one, solve_again, limits.expired)
+    known = math.inf if state.heuristic is None else state.heuristic.cycles
+    return first_complete(
+        space, solution, build_one, solve_again, limits.expired, known_cycles=known
+    )
 
 
-def _unplaced(search: _Search, attempts: Attempts) -> Error:
+def _unplaced(search: Search, attempts: Attempts) -> Error:
     """The error for a workload that has mappings, but none that was placed."""
     if attempts.refused is None:
         return LimitError(f"{search.workload.name}: no program was complete when the search ended")
@@ -212,20 +237,22 @@ def _unplaced(search: _Search, attempts: Attempts) -> Error:
     return LimitError(f"{search.workload.name}: {tried}; {attempts.refused}")
 
 
-def _publish(search: _Search, heuristic: Complete | None, report: SolveReport | None) -> None:
+def _publish(search: Search, state: State) -> None:
     """Hand out a complete program before the search is over, in case it has to be cut off."""
-    if heuristic is not None:
+    if state.heuristic is not None:
         limit = Limit.TIME  # a program that is used before the end was cut off by its limit
-        search.events.on_result(_result(search, heuristic, heuristic, report, limit))
+        result = result_of(search, state, state.heuristic, limit)
+        search.events.on_result(replace(result, repeatable=False))
 
 
-def _solve_mapping(search: _Search, space: Space) -> tuple[mapping.Solution | None, SolveReport]:
-    limits = search.limits
-    share = limits.within(MAPPING_SHARE * limits.remaining_s())
-    return mapping.solve(space.problem, share, backend=search.options.solver.value)
+def _solve_mapping(
+    search: Search, space: Space, share: Limits, beam: mapping.Solution | None = None
+) -> tuple[mapping.Solution | None, SolveReport]:
+    backend = search.options.solver.value
+    return mapping.solve(space.problem, share, backend=backend, beam=beam)
 
 
-def _plan(search: _Search, space: Space, solution: mapping.Solution) -> Plan:
+def _plan(search: Search, space: Space, solution: mapping.Solution) -> Plan:
     plan = space.plan(solution)
     _refuse_plan(search.workload, plan)
     return plan
@@ -242,12 +269,3 @@ def _refuse_contradiction(bound: int | None, best: Complete) -> None:
     if bound is not None and bound > best.cycles:
         message = f"mapping bound {bound} above the checked program of {best.cycles} cycles"
         raise CheckError("total", (("bound", message),), {"plan": best.built.plan.to_json()})
-
-
-def _limit(
-    limits: Limits, reports: tuple[SolveReport, ...], report: SolveReport | None
-) -> Limit | None:
-    stopped = {r.limit for r in (*reports, *((report,) if report else ())) if r.limit is not None}
-    if limits.remaining_s() == 0.0 or Limit.TIME in stopped:
-        return Limit.TIME
-    return min(stopped, default=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import small_kernel
 from ipuopt.models.exchange.instance import Instance
 from ipuopt.models.exchange.orders import topological
 from ipuopt.models.exchange.problem import IntArray
@@ -32,7 +32,7 @@ def by_matching(phase: Instance) -> IntArray | None:
     return topological(phase, _colour(phase, order, colours))
 
 
-@kernel
+@small_kernel
 def _colour(p: Instance, order: IntArray, colours: int) -> IntArray:
     """Colour of each transfer; conflicts are mended by swapping two colours along a path."""
     at = np.full((2, p.tiles, colours), -1, np.int32)  # transfer of a sender, of a receiver

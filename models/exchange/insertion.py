@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import kernel, small_kernel
 from ipuopt.models.exchange.fit import earliest
 from ipuopt.models.exchange.instance import Instance
 from ipuopt.models.exchange.parity import encodable
@@ -21,7 +21,7 @@ def ready(p: Instance, s: State, transfer: int) -> int:
     return start
 
 
-@kernel
+@small_kernel
 def insert_all(p: Instance, s: State, order: IntArray, horizon: int, appending: bool) -> bool:
     """Place transfers in ``order`` (a topological one), each at its earliest fit.
 

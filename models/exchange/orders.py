@@ -6,7 +6,7 @@ import heapq
 
 import numpy as np
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import small_kernel
 from ipuopt.models.exchange.instance import Instance
 from ipuopt.models.exchange.problem import MAX_WORDS, IntArray
 
@@ -90,7 +90,7 @@ def topological(phase: Instance, key: IntArray) -> IntArray:
     return order[_least_ready(rank, np.diff(phase.before_bounds), bounds, after[pairs])]
 
 
-@kernel
+@small_kernel
 def _least_ready(rank: IntArray, missing: IntArray, bounds: IntArray, after: IntArray) -> IntArray:
     """Ranks in the order in which they leave: least rank first among those with nothing missing."""
     missing = missing.copy()
@@ -109,7 +109,7 @@ def _least_ready(rank: IntArray, missing: IntArray, bounds: IntArray, after: Int
     return result
 
 
-@kernel
+@small_kernel
 def _dispatch(
     p: Instance, load_weight: int, words_weight: int, appending: bool, queue: IntArray, width: int
 ) -> tuple[IntArray, int]:

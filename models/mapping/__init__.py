@@ -2,10 +2,11 @@ r"""Mapping: choose a kernel, grid and layouts for every operation of a program.
 
 Sets         nodes :math:`i` with labels :math:`x`, edges :math:`e = (i, j)` whose ends group the
              labels (labels with the same layout form one group), steps :math:`t`
-Data         cycles :math:`c_i(x)`; standard, interleaved and contiguous bytes
-             :math:`s_i(x, t)`, :math:`v_i(x, t)`, :math:`a_i(x)` of the fullest tile; cycles
-             :math:`c_e(g, h)` and staging bytes :math:`s_e(g, h)` at step :math:`t_e` of a pair
-             of groups; the capacity of a tile
+Data         cycles :math:`c_i(x)`; standard and interleaved bytes :math:`s_i(x, t)`,
+             :math:`v_i(x, t)` of the fullest tile, and :math:`a_i(x, t)`, those of its standard
+             buffers that are larger than ``low`` each; cycles :math:`c_e(g, h)`, staging bytes
+             :math:`s_e(g, h)` and large ones :math:`a_e(g, h)` at step :math:`t_e` of a pair of
+             groups; the capacity of a tile
 Variables    :math:`x_i` label of node :math:`i`; they decide the groups
              :math:`g_e(x_i), h_e(x_j)` of every edge, and the boundary
              :math:`B = \lceil \max_t \sum_i v_i(x_i, t) \rceil_{granule}`
@@ -16,7 +17,9 @@ Variables    :math:`x_i` label of node :math:`i`; they decide the groups
 (M4)         :math:`\sum_i s_i(x_i, t) + \sum_{e: t_e = t} s_e(g_e, h_e) + B \le` ``total`` at
              every step: the boundary between the classes is fixed for the whole program
              (cost-model.md 4.4)
-(M5)         :math:`a_i(x_i) \le \max(` ``low`` :math:`,` ``high`` :math:`- B)` for every node
+(M5)         :math:`\sum_i a_i(x_i, t) + \sum_{e: t_e = t} a_e(g_e, h_e) + B \le` ``high`` at
+             every step: a standard buffer lies in one piece, either below the interleaved region,
+             where ``low`` bytes are, or above the boundary (lowering.md 5.3)
 
 Objective    minimise :math:`\sum_i c_i(x_i) + \sum_e c_e(g_e, h_e)` [cycles]
 

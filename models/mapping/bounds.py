@@ -126,7 +126,7 @@ def _narrow(
     left: Reduction, limit: Slice, best: _Incumbent, bound: int, limits: Limits
 ) -> tuple[Reduction | None, int]:
     """Raise the bound of a slice and leave out labels and pairs by turns."""
-    prices = np.zeros(2 * len(left.problem.steps), dtype=np.int64)
+    prices = np.zeros(3 * len(left.problem.steps), dtype=np.int64)
     for _ in range(ROUNDS):
         before = sum(len(labels) for labels in left.labels)
         current = left
@@ -229,20 +229,21 @@ def feasible(problem: Problem, solution: Solution) -> bool:
     """Whether a choice keeps (M2) to (M5)."""
     capacity, labels = problem.capacity, solution.labels
     standard = np.zeros(len(problem.steps), dtype=np.int64)
-    interleaved = np.zeros(len(problem.steps), dtype=np.int64)
+    interleaved, large = np.zeros_like(standard), np.zeros_like(standard)
     for node, label in zip(problem.nodes, labels, strict=True):
         standard += node.standard[label]
         interleaved += node.interleaved[label]
+        large += node.large[label]
     for edge in problem.edges:
         pair = edge.tail_group[labels[edge.tail]], edge.head_group[labels[edge.head]]
         if edge.cost[pair] == FORBIDDEN:
             return False
         standard[edge.step] += edge.staging[pair]
+        large[edge.step] += edge.large[pair]
     peak = int(interleaved.max(initial=0))
     boundary = -(-peak // capacity.granule) * capacity.granule
-    largest = max(int(n.contiguous[x]) for n, x in zip(problem.nodes, labels, strict=True))
     return (
         peak <= capacity.interleaved
         and int(standard.max(initial=0)) + boundary <= capacity.total
-        and largest <= max(capacity.low, capacity.high - boundary)
+        and int(large.max(initial=0)) + boundary <= capacity.high
     )

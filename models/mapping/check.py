@@ -42,22 +42,28 @@ def check(problem: Problem, solution: Solution) -> Violations:
     if found:
         return tuple(found)
     staging = np.zeros(len(problem.steps), dtype=np.int64)
+    large = np.zeros_like(staging)
     for edge in problem.edges:
         pair = edge.tail_group[labels[edge.tail]], edge.head_group[labels[edge.head]]
         staging[edge.step] += edge.staging[pair]
+        large[edge.step] += edge.large[pair]
         if edge.cost[pair] == FORBIDDEN:
             names = f"{nodes[edge.tail].name} and {nodes[edge.head].name}"
             found.append(("M2", f"groups {pair[0]} and {pair[1]} of {names} do not go together"))
-    return tuple(found) + _memory(problem, solution, staging)
+    return tuple(found) + _memory(problem, solution, staging, large)
 
 
-def _memory(problem: Problem, solution: Solution, staging: IntArray) -> Violations:
+def _memory(
+    problem: Problem, solution: Solution, staging: IntArray, staging_large: IntArray
+) -> Violations:
     """(M3), (M4) and (M5)."""
     capacity, found = problem.capacity, []
     standard, interleaved = staging.copy(), np.zeros_like(staging)
+    large = staging_large.copy()
     for node, label in zip(problem.nodes, solution.labels, strict=True):
         standard += node.standard[label]
         interleaved += node.interleaved[label]
+        large += node.large[label]
     for step, name in enumerate(problem.steps):
         if interleaved[step] > capacity.interleaved:
             text = f"step {name}: {interleaved[step]} interleaved bytes of {capacity.interleaved}"
@@ -70,9 +76,10 @@ def _memory(problem: Problem, solution: Solution, staging: IntArray) -> Violatio
                 f"of {capacity.total}"
             )
             found.append(("M4", text))
-    largest = max(capacity.low, capacity.high - boundary)
-    for node, label in zip(problem.nodes, solution.labels, strict=True):
-        if node.contiguous[label] > largest:
-            text = f"node {node.name}: one allocation of {node.contiguous[label]} of {largest}"
+        if large[step] + boundary > capacity.high:
+            text = (
+                f"step {name}: {large[step]} bytes of buffers larger than {capacity.low} and "
+                f"{boundary} below the boundary of {capacity.high}"
+            )
             found.append(("M5", text))
     return tuple(found)

@@ -58,20 +58,6 @@ def granule_range(problem: Problem) -> tuple[int, int]:
     return 0, -(-peak // capacity.granule)
 
 
-def granules_allowed(problem: Problem, most: int) -> list[IntArray]:
-    """Most granules of the boundary beside each label's contiguous bytes (M5), at most ``most``.
-
-    -1 for labels that fit nowhere.
-    """
-    capacity = problem.capacity
-    limits = []
-    for node in problem.nodes:
-        above = np.maximum(-1, (capacity.high - node.contiguous) // capacity.granule)
-        below = node.contiguous <= capacity.low
-        limits.append(np.where(below, most, np.minimum(above, most)))
-    return limits
-
-
 def build(problem: Problem, boundary: tuple[int, int] | None = None) -> Model:
     """Translate ``problem`` into arrays; no solving.
 
@@ -90,16 +76,12 @@ def build(problem: Problem, boundary: tuple[int, int] | None = None) -> Model:
     pair = tuple(int(x) for x in first[len(label_sizes) : -1])
     granules = int(first[-1])
     least, most = boundary or granule_range(problem)
-    allowed = granules_allowed(problem, most)
     rows = RowBuilder()
     for start, size in zip(label, label_sizes, strict=True):
         rows.add(start + np.arange(size), 1.0, lower=1.0, upper=1.0)  # (M1)
     for start, edge, used in zip(pair, problem.edges, pairs, strict=True):
         _marginals(rows, edge, (label[edge.tail], label[edge.head]), start, used)  # (M2)
     _memory(rows, problem, label, pair, pairs, granules)
-    for start, limits in zip(label, allowed, strict=True):  # (M5)
-        columns = np.append(start + np.arange(len(limits)), granules)
-        rows.add(columns, np.append(most - limits, 1.0), upper=float(most))
     costs = [node.cost for node in problem.nodes]
     costs += [edge.cost[used] for edge, used in zip(problem.edges, pairs, strict=True)]
     lower, upper = np.zeros(granules + 1), np.ones(granules + 1)
@@ -148,7 +130,7 @@ def _memory(
     pairs: tuple[tuple[IntArray, IntArray], ...],
     granules: int,
 ) -> None:
-    """(M3) and (M4) at every step."""
+    """(M3), (M4) and (M5) at every step."""
     capacity = problem.capacity
     columns = np.concatenate(
         [start + np.arange(len(n.cost)) for start, n in zip(label, problem.nodes, strict=True)]
@@ -158,14 +140,15 @@ def _memory(
         rows.add(columns, interleaved, upper=float(capacity.interleaved))  # (M3)
         ends = np.append(columns, granules)
         rows.add(ends, np.append(interleaved, -capacity.granule), upper=0.0)  # rounding of (M4)
-        index = [ends]
-        value = [
-            np.append(
-                np.concatenate([n.standard[:, step] for n in problem.nodes]), capacity.granule
-            )
-        ]
-        for start, edge, used in zip(pair, problem.edges, pairs, strict=True):
-            if edge.step == step:
-                index.append(start + np.arange(len(used[0])))
-                value.append(edge.staging[used])
-        rows.add(np.concatenate(index), np.concatenate(value), upper=float(capacity.total))  # (M4)
+        beside = (
+            ("standard", "staging", capacity.total),  # (M4)
+            ("large", "large", capacity.high),  # (M5)
+        )
+        for of_label, of_pair, limit in beside:
+            own = [getattr(node, of_label)[:, step] for node in problem.nodes]
+            index, value = [ends], [*own, np.array([capacity.granule])]
+            for start, edge, used in zip(pair, problem.edges, pairs, strict=True):
+                if edge.step == step:
+                    index.append(start + np.arange(len(used[0])))
+                    value.append(getattr(edge, of_pair)[used])
+            rows.add(np.concatenate(index), np.concatenate(value), upper=float(limit))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from ortools.sat.python import cp_model
 
-from ipuopt.models.mapping.exact import granule_range, granules_allowed
+from ipuopt.models.mapping.exact import granule_range
 from ipuopt.models.mapping.problem import FORBIDDEN, IntArray, Problem, Solution
 
 Expression = Any
@@ -121,6 +121,7 @@ def build(problem: Problem, boundary: tuple[int, int] | None = None) -> Model:
     costs: list[Expression] = []
     standard: list[list[Expression]] = [[] for _ in problem.steps]
     interleaved: list[list[Expression]] = [[] for _ in problem.steps]
+    large: list[list[Expression]] = [[] for _ in problem.steps]
     for number, node in enumerate(problem.nodes):
         chosen = tuple(cp.new_bool_var(f"x[{number},{x}]") for x in range(len(node.cost)))
         cp.add_exactly_one(chosen)  # (M1)
@@ -129,6 +130,7 @@ def build(problem: Problem, boundary: tuple[int, int] | None = None) -> Model:
         for step in range(len(problem.steps)):
             standard[step].append(tables.add(chosen, node.standard[:, step]))
             interleaved[step].append(tables.add(chosen, node.interleaved[:, step]))
+            large[step].append(tables.add(chosen, node.large[:, step]))
     for edge in problem.edges:
         used = np.nonzero(edge.cost != FORBIDDEN)
         chosen = tuple(cp.new_bool_var("") for _ in used[0])
@@ -141,6 +143,7 @@ def build(problem: Problem, boundary: tuple[int, int] | None = None) -> Model:
                     cp.add(sum(own) == sum(others))
         costs.append(tables.add(chosen, edge.cost[used]))
         standard[edge.step].append(tables.add(chosen, edge.staging[used]))
+        large[edge.step].append(tables.add(chosen, edge.large[used]))
         pairs.append(chosen)
     boundary_bytes = cp.new_int_var(0, most * capacity.granule, "boundary")
     cp.add(boundary_bytes == capacity.granule * granules)
@@ -148,7 +151,6 @@ def build(problem: Problem, boundary: tuple[int, int] | None = None) -> Model:
         cp.add(sum(interleaved[step]) <= capacity.interleaved)  # (M3)
         cp.add(sum(interleaved[step]) <= boundary_bytes)  # rounding of (M4)
         cp.add(sum(standard[step]) + boundary_bytes <= capacity.total)  # (M4)
-    for chosen, allowed in zip(labels, granules_allowed(problem, most), strict=True):
-        cp.add(granules + tables.add(chosen, most - allowed) <= most)  # (M5)
+        cp.add(sum(large[step]) + boundary_bytes <= capacity.high)  # (M5)
     cp.minimize(sum(costs))
     return Model(cp, tuple(labels), tuple(pairs), granules, boundary_bytes, tuple(tables.made))

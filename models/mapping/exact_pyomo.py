@@ -60,6 +60,14 @@ def build(problem: Problem) -> pyo.ConcreteModel:
             if edges[e].step == step
         )
 
+    def large(step: int) -> Any:
+        own = sum(int(nodes[n].large[x, step]) * model.x[n, x] for n, x in labels)
+        return own + sum(
+            int(edges[e].large[g, h]) * model.y[e, g, h]
+            for e, g, h in pairs
+            if edges[e].step == step
+        )
+
     def one_label(model: pyo.ConcreteModel, n: int) -> Any:
         return sum(model.x[n, x] for x in range(len(nodes[n].cost))) == 1
 
@@ -72,12 +80,8 @@ def build(problem: Problem) -> pyo.ConcreteModel:
     def total_fits(model: pyo.ConcreteModel, step: int) -> Any:
         return standard(step) + boundary <= capacity.total
 
-    def contiguous(model: pyo.ConcreteModel, n: int, x: int) -> Any:
-        size = int(nodes[n].contiguous[x])
-        if size <= capacity.low:
-            return pyo.Constraint.Skip
-        slack = max(0, size + most * capacity.granule - capacity.high)
-        return size + boundary <= capacity.high + slack * (1 - model.x[n, x])
+    def large_fits(model: pyo.ConcreteModel, step: int) -> Any:
+        return large(step) + boundary <= capacity.high
 
     model.M1 = pyo.Constraint(range(len(nodes)), rule=one_label)
     tails = [(e, g) for e, edge in enumerate(edges) for g in range(edge.cost.shape[0])]
@@ -87,7 +91,7 @@ def build(problem: Problem) -> pyo.ConcreteModel:
     model.M3 = pyo.Constraint(steps, rule=interleaved_fits)
     model.M4_boundary = pyo.Constraint(steps, rule=above_interleaved)
     model.M4 = pyo.Constraint(steps, rule=total_fits)
-    model.M5 = pyo.Constraint(labels, rule=contiguous)
+    model.M5 = pyo.Constraint(steps, rule=large_fits)
     model.cost = pyo.Objective(
         expr=sum(int(nodes[n].cost[x]) * model.x[n, x] for n, x in labels)
         + sum(int(edges[e].cost[g, h]) * model.y[e, g, h] for e, g, h in pairs)

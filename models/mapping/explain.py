@@ -29,7 +29,7 @@ def explain(problem: Problem) -> Infeasibility:
         return _no_pair(problem)
     left = reduction.problem
     peak = max((_least(left, 0, 1, [step]).demand for step in range(len(left.steps))), default=0)
-    found = [_interleaved(left), _contiguous(left, peak), _total(left, peak)]
+    found = [_interleaved(left), _large(left, peak), _total(left, peak)]
     worst = max(found, key=lambda case: case.demand - case.capacity)
     if worst.demand > worst.capacity:
         return worst
@@ -67,18 +67,21 @@ class _Lean:
     owners: IntArray
 
 
-def _least(problem: Problem, standard: int, interleaved: int, steps: Sequence[int]) -> _Lean:
+def _least(
+    problem: Problem, standard: int, interleaved: int, steps: Sequence[int], large: int = 0
+) -> _Lean:
     """Least weighted bytes, added up over ``steps``."""
     columns = list(steps)
     unary = [
         standard * node.standard[:, columns].sum(axis=1)
         + interleaved * node.interleaved[:, columns].sum(axis=1)
+        + large * node.large[:, columns].sum(axis=1)
         for node in problem.nodes
     ]
     pair = []
     for edge in problem.edges:
-        weight = standard * columns.count(edge.step)
-        pair.append(np.where(edge.cost == FORBIDDEN, INFINITE, weight * edge.staging))
+        weighted = columns.count(edge.step) * (standard * edge.staging + large * edge.large)
+        pair.append(np.where(edge.cost == FORBIDDEN, INFINITE, weighted))
     potentials = Potentials(problem, unary, pair)
     labels = potentials.decode(settle(potentials))
     owners = [int(costs[label]) for costs, label in zip(unary, labels, strict=True)]
@@ -102,13 +105,21 @@ def _interleaved(problem: Problem) -> Infeasibility:
     return _case(where, case.demand, problem.capacity.interleaved, problem, case.owners)
 
 
-def _contiguous(problem: Problem, peak: int) -> Infeasibility:
-    """(M5) for the node with the largest least allocation."""
-    least = np.array([node.contiguous.min() for node in problem.nodes], dtype=np.int64)
-    owners = np.concatenate([least, np.zeros(len(problem.edges), dtype=np.int64)])
-    room = max(problem.capacity.low, problem.capacity.high - _boundary(problem, peak))
-    name = problem.nodes[int(least.argmax())].name
-    return _case(f"one allocation of {name}", int(least.max()), room, problem, owners)
+def _whole(problem: Problem, step: int) -> str:
+    """Where (M5) is broken."""
+    low = problem.capacity.low
+    return (
+        f"standard buffers of more than {low} bytes, each in one piece, step {problem.steps[step]}"
+    )
+
+
+def _large(problem: Problem, peak: int) -> Infeasibility:
+    """(M5) at its worst step."""
+    cases = [_least(problem, 0, 0, [step], large=1) for step in range(len(problem.steps))]
+    worst = max(range(len(cases)), key=lambda step: cases[step].demand)
+    room = max(0, problem.capacity.high - _boundary(problem, peak))
+    case = cases[worst]
+    return _case(_whole(problem, worst), case.demand, room, problem, case.owners)
 
 
 def _total(problem: Problem, peak: int) -> Infeasibility:
@@ -135,35 +146,31 @@ def _leanest(problem: Problem) -> Infeasibility:
 
 def _broken(problem: Problem, solution: Solution) -> Infeasibility:
     """The limit that one choice misses most."""
-    zero = np.zeros(len(problem.edges), dtype=np.int64)
     chosen = tuple(zip(problem.nodes, solution.labels, strict=True))
-    interleaved = np.stack([node.interleaved[label] for node, label in chosen])
-    standard = np.concatenate(
-        [
-            np.stack([node.standard[label] for node, label in chosen]),
-            np.zeros((len(zero), len(problem.steps)), dtype=np.int64),
-        ]
-    )
+    shape = (len(problem.nodes) + len(problem.edges), len(problem.steps))
+    standard, interleaved, large = np.zeros((3, *shape), dtype=np.int64)
+    for number, (node, label) in enumerate(chosen):
+        standard[number] = node.standard[label]
+        interleaved[number] = node.interleaved[label]
+        large[number] = node.large[label]
     for number, edge in enumerate(problem.edges, start=len(chosen)):
         row = edge.tail_group[solution.labels[edge.tail]]
         column = edge.head_group[solution.labels[edge.head]]
         standard[number, edge.step] = edge.staging[row, column]
+        large[number, edge.step] = edge.large[row, column]
     capacity, peaks = problem.capacity, interleaved.sum(axis=0)
     boundary = _boundary(problem, int(peaks.max()))
     cases = []
     for step, name in enumerate(problem.steps):
-        own = np.concatenate([interleaved[:, step], zero])
         where = f"interleaved memory of a tile, step {name}"
-        cases.append((where, int(peaks[step]), capacity.interleaved, own))
-        demand = int(standard[:, step].sum()) + boundary
-        cases.append(
-            (f"memory of a tile, step {name}", demand, capacity.total, own + standard[:, step])
-        )
-    room = max(capacity.low, capacity.high - boundary)
-    for number, (node, label) in enumerate(chosen):
-        own = np.zeros(len(standard), dtype=np.int64)
-        own[number] = node.contiguous[label]
-        cases.append((f"one allocation of {node.name}", int(own[number]), room, own))
+        cases.append((where, int(peaks[step]), capacity.interleaved, interleaved[:, step]))
+        where = f"memory of a tile, step {name}"
+        both = interleaved[:, step] + standard[:, step]
+        cases.append((where, int(standard[:, step].sum()) + boundary, capacity.total, both))
+        demand = int(large[:, step].sum())
+        if demand:
+            room = max(0, capacity.high - boundary)
+            cases.append((_whole(problem, step), demand, room, large[:, step]))
     where, demand, limit, owners = max(cases, key=lambda case: case[1] - case[2])
     where += " (each limit can be kept alone, not all at once; this is the leanest choice found)"
     return _case(where, demand, limit, problem, owners)

@@ -53,16 +53,17 @@ def refuse_impossible(
         if demand > worst[0]:
             worst = (demand, name, owners)
     demand, name, owners = worst
-    if demand <= capacity.total:
+    room = capacity.low + capacity.interleaved
+    if demand <= room:
         return
     tiles = workload.target.tiles
-    enough = -(-tiles * demand // capacity.total)
+    enough = -(-tiles * demand // room)
     largest = sorted(owners.items(), key=lambda item: -item[1])[:OWNERS]
     raise InfeasibleError(
         Infeasibility(
             where=f"operation {name} on the fullest of {tiles} tiles",
             demand=demand,
-            capacity=capacity.total,
+            capacity=room,
             unit="bytes",
             owners=tuple((owner, size) for owner, size in largest if size),
             levers=(f"target: tiles: about {enough} or more", "smaller shapes"),

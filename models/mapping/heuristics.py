@@ -32,17 +32,15 @@ class _States:
         Shape ``(states, nodes so far)``.
     cost
         Cycles so far.
-    standard, interleaved
+    standard, interleaved, large
         Bytes at every step so far, shape ``(states, steps)``.
-    contiguous
-        Largest allocation so far.
     """
 
     labels: IntArray
     cost: IntArray
     standard: IntArray
     interleaved: IntArray
-    contiguous: IntArray
+    large: IntArray
 
     def take(self, rows: IntArray | BoolArray) -> _States:
         """Some of the rows."""
@@ -51,7 +49,7 @@ class _States:
             self.cost[rows],
             self.standard[rows],
             self.interleaved[rows],
-            self.contiguous[rows],
+            self.large[rows],
         )
 
 
@@ -80,17 +78,15 @@ def beam_search(
     states = _States(
         np.zeros((1, 0), dtype=np.int64),
         np.zeros(1, dtype=np.int64),
-        np.zeros((1, steps), dtype=np.int64),
-        np.zeros((1, steps), dtype=np.int64),
-        np.zeros(1, dtype=np.int64),
+        *(np.zeros((1, steps), dtype=np.int64) for _ in range(3)),
     )
     to_go = cost_to_go(problem) if guided else None
-    standard_ahead = _least_ahead([node.standard for node in problem.nodes], steps)
-    interleaved_ahead = _least_ahead([node.interleaved for node in problem.nodes], steps)
+    ahead = [
+        _least_ahead([getattr(node, kind) for node in problem.nodes], steps)
+        for kind in ("standard", "interleaved", "large")
+    ]
     for node in range(len(problem.nodes)):
-        states, figures = _expand(
-            problem, states, node, standard_ahead[node + 1], interleaved_ahead[node + 1]
-        )
+        states, figures = _expand(problem, states, node, [kind[node + 1] for kind in ahead])
         if not len(states.cost):
             return None
         pending = [
@@ -120,14 +116,16 @@ def _expand(
     problem: Problem,
     states: _States,
     node: int,
-    standard_ahead: IntArray,
-    interleaved_ahead: IntArray,
+    ahead: list[IntArray],
 ) -> tuple[_States, IntArray]:
-    """Every state with every label that fits, and the figures that dominance compares."""
+    """Every state with every label that fits, and the figures that dominance compares.
+
+    ``ahead`` holds the least bytes of later nodes at every step: standard, interleaved, large.
+    """
     record, capacity = problem.nodes[node], problem.capacity
     cost = states.cost[:, None] + record.cost
     allowed = np.ones(cost.shape, dtype=np.bool_)
-    staging = np.zeros((*cost.shape, len(problem.steps)), dtype=np.int64)
+    staging, staging_large = np.zeros((2, *cost.shape, len(problem.steps)), dtype=np.int64)
     for edge in problem.edges:
         if edge.head == node:
             rows = edge.tail_group[states.labels[:, edge.tail]]
@@ -135,21 +133,25 @@ def _expand(
             allowed &= pair != FORBIDDEN
             cost += pair
             staging[:, :, edge.step] += edge.staging[rows[:, None], edge.head_group]
+            staging_large[:, :, edge.step] += edge.large[rows[:, None], edge.head_group]
     state, label = np.nonzero(allowed)
     grown = _States(
         np.concatenate([states.labels[state], label[:, None]], axis=1),
         cost[state, label],
         states.standard[state] + record.standard[label] + staging[state, label],
         states.interleaved[state] + record.interleaved[label],
-        np.maximum(states.contiguous[state], record.contiguous[label]),
+        states.large[state] + record.large[label] + staging_large[state, label],
     )
-    standard = (grown.standard + standard_ahead).max(axis=1, initial=0)
-    interleaved = (grown.interleaved + interleaved_ahead).max(axis=1, initial=0)
+    standard, interleaved, large = (
+        (bytes_now + bytes_ahead).max(axis=1, initial=0)
+        for bytes_now, bytes_ahead in zip(
+            (grown.standard, grown.interleaved, grown.large), ahead, strict=True
+        )
+    )
     boundary = -(-interleaved // capacity.granule) * capacity.granule
-    largest = np.maximum(capacity.low, capacity.high - boundary)
     fits = (interleaved <= capacity.interleaved) & (standard + boundary <= capacity.total)
-    fits &= grown.contiguous <= largest  # (M3), (M4), (M5)
-    figures = (standard, interleaved, standard + boundary, grown.contiguous)
+    fits &= large + boundary <= capacity.high  # (M3), (M4), (M5)
+    figures = (standard, interleaved, standard + boundary, large, large + boundary)
     return grown.take(fits), np.stack(figures, axis=1)[fits]
 
 

@@ -45,7 +45,7 @@ class Priced:
     Attributes
     ----------
     prices
-        By step: standard, then interleaved, x SCALE.
+        By step: standard, then interleaved, then large, x SCALE.
     bound
         Cycles, rounded up.
     """
@@ -136,43 +136,55 @@ def _evaluate(problem: Problem, limits: Slice, prices: IntArray) -> tuple[int, t
 
 def _potentials(problem: Problem, limits: Slice, prices: IntArray) -> tuple[Potentials, int]:
     """Priced costs x SCALE, and the constant that the prices of the limits take off."""
-    steps = len(problem.steps)
-    standard, interleaved = prices[:steps], prices[steps:]
+    standard, interleaved, large = prices.reshape(3, len(problem.steps))
     unary = [
-        node.cost * SCALE + node.standard @ standard + node.interleaved @ interleaved
+        node.cost * SCALE
+        + node.standard @ standard
+        + node.interleaved @ interleaved
+        + node.large @ large
         for node in problem.nodes
     ]
     pair = []
     for edge in problem.edges:
-        costs = edge.cost * SCALE + edge.staging * standard[edge.step]
+        priced = edge.staging * standard[edge.step] + edge.large * large[edge.step]
+        costs = edge.cost * SCALE + priced
         pair.append(np.where(edge.cost == FORBIDDEN, INFINITE, costs))
-    constant = -int(standard.sum()) * limits.standard - int(interleaved.sum()) * limits.interleaved
-    return Potentials(problem, unary, pair), constant
+    constant = int(standard.sum()) * limits.standard
+    constant += int(interleaved.sum()) * limits.interleaved + int(large.sum()) * limits.large
+    return Potentials(problem, unary, pair), -constant
 
 
 def _excess(problem: Problem, limits: Slice, labels: tuple[int, ...]) -> IntArray:
-    """Bytes above the limits by step: standard, then interleaved."""
-    standard = np.full(len(problem.steps), -limits.standard, dtype=np.int64)
-    interleaved = np.full(len(problem.steps), -limits.interleaved, dtype=np.int64)
+    """Bytes above the limits by step: standard, then interleaved, then large."""
+    standard, interleaved, large = excess = _below(problem, limits)
     for node, label in zip(problem.nodes, labels, strict=True):
         standard += node.standard[label]
         interleaved += node.interleaved[label]
+        large += node.large[label]
     for edge in problem.edges:
         pair = edge.tail_group[labels[edge.tail]], edge.head_group[labels[edge.head]]
         standard[edge.step] += edge.staging[pair]
-    return np.concatenate([standard, interleaved])
+        large[edge.step] += edge.large[pair]
+    return excess.reshape(-1)
 
 
 def _breakable(problem: Problem, limits: Slice) -> npt.NDArray[np.bool_]:
     """Limits that the most hungry labels together would break."""
-    standard = np.full(len(problem.steps), -limits.standard, dtype=np.int64)
-    interleaved = np.full(len(problem.steps), -limits.interleaved, dtype=np.int64)
+    standard, interleaved, large = excess = _below(problem, limits)
     for node in problem.nodes:
         standard += node.standard.max(axis=0)
         interleaved += node.interleaved.max(axis=0)
+        large += node.large.max(axis=0)
     for edge in problem.edges:
         standard[edge.step] += edge.staging.max(initial=0)
-    return np.concatenate([standard, interleaved]) > 0
+        large[edge.step] += edge.large.max(initial=0)
+    return excess.reshape(-1) > 0
+
+
+def _below(problem: Problem, limits: Slice) -> IntArray:
+    """The limits of every step with a minus sign, shape ``(3, steps)``."""
+    limit = np.array([limits.standard, limits.interleaved, limits.large], dtype=np.int64)
+    return np.tile(-limit[:, None], len(problem.steps))
 
 
 def _scaled_down(value: int) -> int:

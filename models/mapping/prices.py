@@ -84,15 +84,17 @@ class ConversionTable:
         Cycles by name; zero where the layouts are equal and where no conversion exists.
     allowed
         Whether the layouts are equal or a conversion exists.
-    staging
-        Standard bytes that the conversion needs on a tile beside its source and its result.
+    unpacked, packed
+        Standard bytes of row-major staging on a tile: of the source as it is sent, and of what
+        arrives before it is packed; 0 where that is the source, or the result.
     equal
         Whether the layouts are equal: no step at all.
     """
 
     terms: dict[str, IntArray]
     allowed: np.typing.NDArray[np.bool_]
-    staging: IntArray
+    unpacked: IntArray
+    packed: IntArray
     equal: np.typing.NDArray[np.bool_]
 
     @property
@@ -147,8 +149,10 @@ def conversions(
     terms["copies"][todo] = priced[:, 1]
     padding = np.array([_clear(matrix, target, sum_axis) for target in targets], dtype=np.int64)
     terms["clear"] = np.where(todo & ~staged, padding[None, :], 0)
-    staging = _stage(matrix, sources, targets, staged & todo, terms)
-    return ConversionTable(terms=terms, allowed=equal | todo, staging=staging, equal=equal)
+    unpacked, packed = _stage(matrix, sources, targets, staged & todo, terms)
+    return ConversionTable(
+        terms=terms, allowed=equal | todo, unpacked=unpacked, packed=packed, equal=equal
+    )
 
 
 def _by_order(layouts: Sequence[Layout]) -> dict[Order, list[int]]:
@@ -246,13 +250,13 @@ def _stage(
     targets: Sequence[Layout],
     staged: np.typing.NDArray[np.bool_],
     terms: dict[str, IntArray],
-) -> IntArray:
+) -> tuple[IntArray, IntArray]:
     """Add the terms of packing and unpacking; bytes of row-major staging on a tile."""
     shape = staged.shape
     unpack, unpacked = np.zeros((2, shape[0], 1), dtype=np.int64)
     pack, packed = np.zeros((2, 1, shape[1]), dtype=np.int64)
     if not staged.any():
-        return np.zeros(shape, dtype=np.int64)
+        return np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     for index, layout in enumerate(sources):
         if layout.order.kind is not OrderKind.ROW_MAJOR:
             elements = max_shard_elements(layout, matrix.rows, matrix.columns)
@@ -265,5 +269,4 @@ def _stage(
             packed[0, index] = elements * matrix.element_bytes
     terms["unpack"][staged] = np.broadcast_to(unpack, shape)[staged]
     terms["pack"][staged] = np.broadcast_to(pack, shape)[staged]
-    staging: IntArray = np.where(staged, unpacked + packed, 0)
-    return staging
+    return np.where(staged, unpacked, 0), np.where(staged, packed, 0)

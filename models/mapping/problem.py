@@ -26,21 +26,21 @@ class Node:
     standard, interleaved
         Bytes that a label needs on its fullest tile while each step runs, shape
         ``(labels, steps)``.
-    contiguous
-        Largest single standard allocation of a label in bytes, shape ``(labels,)``.
+    large
+        Those of the standard bytes that lie in buffers larger than ``Capacity.low``, same shape.
     """
 
     name: str
     cost: IntArray
     standard: IntArray
     interleaved: IntArray
-    contiguous: IntArray
+    large: IntArray
 
     def __post_init__(self) -> None:
         labels = len(self.cost)
         if labels == 0 or self.standard.shape != self.interleaved.shape:
             raise ValueError(f"node {self.name}: no label, or memory tables of different shape")
-        if len(self.standard) != labels or self.contiguous.shape != (labels,):
+        if len(self.standard) != labels or self.large.shape != self.standard.shape:
             raise ValueError(f"node {self.name}: tables do not have {labels} labels")
         if min(self.cost.min(), self.standard.min(initial=0), self.interleaved.min(initial=0)) < 0:
             raise ValueError(f"node {self.name}: negative cost or memory")
@@ -61,6 +61,8 @@ class Edge:
         the pair is not allowed.
     staging
         Standard bytes that the pair needs while step ``step`` runs, same shape as ``cost``.
+    large
+        Those of them that lie in buffers larger than ``Capacity.low``, same shape.
     step
         Step of the conversion.
     """
@@ -71,12 +73,14 @@ class Edge:
     head_group: IntArray
     cost: IntArray
     staging: IntArray
+    large: IntArray
     step: int
 
     def __post_init__(self) -> None:
         if not self.tail < self.head:
             raise ValueError(f"edge {self.tail}-{self.head}: tail must come before head")
-        if self.cost.shape != self.staging.shape or self.cost.min() < FORBIDDEN:
+        shapes = {self.cost.shape, self.staging.shape, self.large.shape}
+        if len(shapes) > 1 or self.cost.min() < FORBIDDEN:
             raise ValueError(f"edge {self.tail}-{self.head}: bad cost or staging table")
         groups = (int(self.tail_group.max()) + 1, int(self.head_group.max()) + 1)
         if groups[0] > self.cost.shape[0] or groups[1] > self.cost.shape[1]:
@@ -95,9 +99,9 @@ class Capacity:
         Most standard bytes of a step plus the interleaved peak over all steps rounded up to
         ``granule``: the boundary between the classes is fixed for the whole program.
     low
-        Largest standard allocation that fits below the interleaved region.
+        Standard bytes that fit below the interleaved region; larger buffers lie above the boundary.
     high
-        Largest standard allocation above the boundary is ``high`` minus the rounded peak.
+        Most bytes of those buffers at any step is ``high`` minus the rounded peak.
     granule
         Grain of the boundary.
     """

@@ -77,7 +77,7 @@ def _node(node: Node, mask: BoolArray) -> Node:
         node.cost[mask],
         node.standard[mask],
         node.interleaved[mask],
-        node.contiguous[mask],
+        node.large[mask],
     )
 
 
@@ -92,6 +92,7 @@ def _edge(edge: Edge, tail: BoolArray, head: BoolArray) -> Edge:
         head_group=head_group,
         cost=edge.cost[used],
         staging=edge.staging[used],
+        large=edge.large[used],
     )
 
 
@@ -114,13 +115,13 @@ def undominated(reduction: Reduction, protect: Solution | None = None) -> Reduct
     """Leave out labels that another one replaces in every solution at no cost.
 
     The other label lies in the same group of every edge and needs at most the same cycles, bytes
-    of each class at every step, and contiguous bytes. Some optimum is always kept; so are the original labels of ``protect``.
+    of each kind at every step. Some optimum is always kept; so are the original labels of ``protect``.
     """
     keep = []
     for index, node in enumerate(reduction.problem.nodes):
         groups = [edge.tail_group for edge in reduction.problem.edges if edge.tail == index]
         groups += [edge.head_group for edge in reduction.problem.edges if edge.head == index]
-        figures = (node.cost, node.contiguous, *node.standard.T, *node.interleaved.T)
+        figures = (node.cost, *node.standard.T, *node.interleaved.T, *node.large.T)
         classes = row_classes(groups, len(node.cost))
         mask = nondominated(classes, np.stack(figures, axis=1))
         if protect is not None:

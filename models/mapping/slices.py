@@ -28,7 +28,7 @@ class Slice:
     most: int
     standard: int
     interleaved: int
-    contiguous: int
+    large: int
 
 
 def slices(problem: Problem) -> list[Slice]:
@@ -53,7 +53,7 @@ def slice_of(capacity: Capacity, least: int, most: int) -> Slice:
         most,
         capacity.total - least * capacity.granule,
         min(capacity.interleaved, most * capacity.granule),
-        max(capacity.low, capacity.high - least * capacity.granule),
+        capacity.high - least * capacity.granule,
     )
 
 
@@ -80,47 +80,59 @@ def fitting(reduction: Reduction, limits: Slice) -> Reduction | None:
         reduction = narrower
 
 
-def least_standard(problem: Problem) -> IntArray:
-    """Standard bytes that any choice needs at every step, at least."""
-    total = sum((node.standard.min(axis=0) for node in problem.nodes), np.int64(0))
-    needs = np.zeros(len(problem.steps), dtype=np.int64) + total
-    for edge in problem.edges:
-        needs[edge.step] += edge.staging[edge.cost != FORBIDDEN].min(initial=1 << 60)
+Tables = tuple[list[IntArray], list[IntArray], int]
+"""Bytes of the labels of every node, of the pairs of every edge, and the limit on their sum."""
+
+
+def _kinds(problem: Problem, limits: Slice) -> tuple[Tables, Tables, Tables]:
+    """(M4), (M5) and (M3); pairs need no interleaved bytes of their own."""
+    nodes, edges = problem.nodes, problem.edges
+    none = [np.zeros_like(edge.staging) for edge in edges]
+    return (
+        ([node.standard for node in nodes], [edge.staging for edge in edges], limits.standard),
+        ([node.large for node in nodes], [edge.large for edge in edges], limits.large),
+        ([node.interleaved for node in nodes], none, limits.interleaved),
+    )
+
+
+def _least(problem: Problem, tables: list[IntArray], pairs: list[IntArray]) -> IntArray:
+    """Bytes that any choice needs at every step, at least."""
+    needs = np.zeros(len(problem.steps), dtype=np.int64)
+    for table in tables:
+        needs += table.min(axis=0)
+    for edge, pair in zip(problem.edges, pairs, strict=True):
+        needs[edge.step] += pair[edge.cost != FORBIDDEN].min(initial=1 << 60)
     return needs
 
 
 def _label_masks(problem: Problem, limits: Slice) -> list[BoolArray] | None:
-    standard = least_standard(problem)
-    interleaved = sum((node.interleaved.min(axis=0) for node in problem.nodes), np.int64(0))
-    if np.any(standard > limits.standard) or np.any(interleaved > limits.interleaved):
-        return None
-    masks = []
-    for node in problem.nodes:
-        spare = limits.standard - standard + node.standard.min(axis=0)
-        spare_interleaved = limits.interleaved - interleaved + node.interleaved.min(axis=0)
-        masks.append(
-            (node.standard <= spare).all(axis=1)
-            & (node.interleaved <= spare_interleaved).all(axis=1)
-            & (node.contiguous <= limits.contiguous)
-        )
+    masks = [np.ones(len(node.cost), dtype=np.bool_) for node in problem.nodes]
+    for tables, pairs, limit in _kinds(problem, limits):
+        needs = _least(problem, tables, pairs)
+        if np.any(needs > limit):
+            return None
+        for mask, table in zip(masks, tables, strict=True):
+            mask &= (table <= limit - needs + table.min(axis=0)).all(axis=1)
     return masks
 
 
 def _pair_masks(problem: Problem, limits: Slice) -> list[BoolArray]:
     """Allowed pairs whose staging does not fit beside the least of their groups' labels."""
-    needs, masks = least_standard(problem), []
-    for edge in problem.edges:
-        rest = needs[edge.step] - edge.staging[edge.cost != FORBIDDEN].min()
-        sides = []
-        for node, groups, count in (
-            (edge.tail, edge.tail_group, edge.cost.shape[0]),
-            (edge.head, edge.head_group, edge.cost.shape[1]),
-        ):
-            bytes_of_label = problem.nodes[node].standard[:, edge.step]
-            least = np.full(count, 1 << 60, dtype=np.int64)
-            np.minimum.at(least, groups, bytes_of_label)
-            rest -= bytes_of_label.min()
-            sides.append(least)
-        need = sides[0][:, None] + edge.staging + sides[1][None, :] + rest
-        masks.append((edge.cost != FORBIDDEN) & (need > limits.standard))
+    masks = [np.zeros(edge.cost.shape, dtype=np.bool_) for edge in problem.edges]
+    for tables, pairs, limit in _kinds(problem, limits):
+        needs = _least(problem, tables, pairs)
+        for mask, edge, pair in zip(masks, problem.edges, pairs, strict=True):
+            rest = needs[edge.step] - pair[edge.cost != FORBIDDEN].min()
+            sides = []
+            for node, groups, count in (
+                (edge.tail, edge.tail_group, edge.cost.shape[0]),
+                (edge.head, edge.head_group, edge.cost.shape[1]),
+            ):
+                bytes_of_label = tables[node][:, edge.step]
+                least = np.full(count, 1 << 60, dtype=np.int64)
+                np.minimum.at(least, groups, bytes_of_label)
+                rest -= bytes_of_label.min()
+                sides.append(least)
+            need = sides[0][:, None] + pair + sides[1][None, :] + rest
+            mask |= (edge.cost != FORBIDDEN) & (need > limit)
     return masks

@@ -166,7 +166,7 @@ class _Run:
 
 
 def solve(
-    problem: Problem, limits: Limits, *, backend: str = "auto"
+    problem: Problem, limits: Limits, *, backend: str = "auto", beam: Solution | None = None
 ) -> tuple[Solution | None, SolveReport]:
     """Choose one label per node at least cost.
 
@@ -178,6 +178,8 @@ def solve(
         The beam's plan is returned at worst, even if the deadline has passed.
     backend
         One of ``BACKENDS``.
+    beam
+        What :func:`~ipuopt.models.mapping.heuristics.beam_search` gives, where the caller knows it.
 
     Returns
     -------
@@ -197,8 +199,8 @@ def solve(
     if bound is None:
         return run.infeasible("no layouts go together")
     run.bound(bound, "costs moved along edges")
-    run.heuristic = run.offer(beam_search(problem, limits))
-    if run.settled():
+    run.heuristic = run.offer(beam_search(problem, limits) if beam is None else beam)
+    if run.settled() or (run.solution is not None and limits.expired()):
         return run.finish()
     run.offer(beam_search(problem, limits, guided=True))
     if run.settled() or limits.expired():

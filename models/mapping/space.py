@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ipuopt.layout import Layout
+from ipuopt.layout import IntArray, Layout
 from ipuopt.limits import Limits
 from ipuopt.models.mapping.candidates import KINDS
 from ipuopt.models.mapping.candidates.labels import Choice, Labels
@@ -16,7 +16,7 @@ from ipuopt.models.mapping.decode import decode
 from ipuopt.models.mapping.feasibility import refuse_impossible
 from ipuopt.models.mapping.graph import Graph, Key, Visit, is_product, read_graph
 from ipuopt.models.mapping.memory import tile_capacity
-from ipuopt.models.mapping.problem import Capacity, Edge, Node, Problem, Solution
+from ipuopt.models.mapping.problem import Capacity, Node, Problem, Solution
 from ipuopt.models.mapping.tables import Part, edge_of, node_of, shared_input
 from ipuopt.plan import Plan
 from ipuopt.workload.model import Workload
@@ -28,7 +28,8 @@ MOST_REPLICAS = 4
 RETAINED = 1500
 """Most candidates of one operation; the peer keeps 64 a family."""
 HURRY_S, HURRY_RETAINED = 20.0, 250
-"""With less time than this left the space is kept small: pairs of layouts take most of the time."""
+"""With less time left, or asked for in a deterministic run, the space is kept small: pairs of layouts
+take most of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,50 +59,59 @@ class Space:
         less = replace(capacity, total=max(0, capacity.total - size_bytes))
         return replace(self, problem=replace(self.problem, capacity=less))
 
-    def forbid(self, solution: Solution) -> Space:
-        """The space without one label: the one of ``solution`` that needs most memory.
+    def split(self, solution: Solution) -> tuple[Space, ...]:
+        """Spaces that hold every solution but the given one, each in exactly one of them.
 
-        For plans that a later stage could not place. A node keeps its last label.
+        The nodes that need most memory come first: a space keeps the labels of ``solution`` on the
+        nodes before one, and takes its label from that one (Lawler 1972, doi:10.1287/mnsc.18.7.401).
         """
-        problem = self.problem
+        nodes = self.problem.nodes
         demand = [
-            int((node.standard[label] + node.interleaved[label]).max(initial=0))
-            if len(node.cost) > 1
-            else -1
-            for node, label in zip(problem.nodes, solution.labels, strict=True)
+            -int((node.standard[label] + node.interleaved[label]).max(initial=0))
+            for node, label in zip(nodes, solution.labels, strict=True)
         ]
-        worst = int(np.argmax(demand))
-        if demand[worst] < 0:
-            return self
-        logger.info("%s: label %d is taken out", problem.nodes[worst].name, solution.labels[worst])
-        keep = np.delete(np.arange(len(problem.nodes[worst].cost)), solution.labels[worst])
-        node = problem.nodes[worst]
-        nodes = list(problem.nodes)
-        nodes[worst] = Node(
-            node.name,
-            node.cost[keep],
-            node.standard[keep],
-            node.interleaved[keep],
-            node.contiguous[keep],
-        )
-        edges = tuple(_without(edge, worst, keep) for edge in problem.edges)
-        parts = list(self.parts)
-        part = parts[worst]
-        parts[worst] = replace(
-            part,
-            value=part.value.select(keep),
-            labels=None if part.labels is None else part.labels.select(keep),
-        )
-        smaller = Problem(tuple(nodes), edges, problem.steps, problem.capacity)
-        return replace(self, problem=smaller, parts=tuple(parts))
+        keep = [np.arange(len(node.cost)) for node in nodes]
+        spaces = []
+        for index in np.argsort(demand, kind="stable").tolist():
+            label = solution.labels[index]
+            if len(keep[index]) > 1:
+                others = [*keep]
+                others[index] = np.delete(keep[index], label)
+                spaces.append(self._select(others))
+            keep[index] = np.array([label], dtype=np.int64)
+        return tuple(spaces)
 
-
-def _without(edge: Edge, node: int, keep: np.typing.NDArray[np.int64]) -> Edge:
-    if edge.tail == node:
-        edge = replace(edge, tail_group=edge.tail_group[keep])
-    if edge.head == node:
-        edge = replace(edge, head_group=edge.head_group[keep])
-    return edge
+    def _select(self, keep: list[IntArray]) -> Space:
+        """The space with some of the labels of every node."""
+        problem = self.problem
+        nodes = tuple(
+            Node(
+                node.name,
+                node.cost[rows],
+                node.standard[rows],
+                node.interleaved[rows],
+                node.large[rows],
+            )
+            for node, rows in zip(problem.nodes, keep, strict=True)
+        )
+        edges = tuple(
+            replace(
+                edge,
+                tail_group=edge.tail_group[keep[edge.tail]],
+                head_group=edge.head_group[keep[edge.head]],
+            )
+            for edge in problem.edges
+        )
+        parts = tuple(
+            replace(
+                part,
+                value=part.value.select(rows),
+                labels=None if part.labels is None else part.labels.select(rows),
+            )
+            for part, rows in zip(self.parts, keep, strict=True)
+        )
+        smaller = Problem(nodes, edges, problem.steps, problem.capacity)
+        return replace(self, problem=smaller, parts=parts)
 
 
 def build_space(workload: Workload, limits: Limits) -> Space:
@@ -112,7 +122,7 @@ def build_space(workload: Workload, limits: Limits) -> Space:
     workload
         The graph and its target.
     limits
-        A short deadline makes the space smaller, except in deterministic runs.
+        A short deadline makes the space smaller, in deterministic runs a short budget.
 
     Raises
     ------
@@ -122,13 +132,19 @@ def build_space(workload: Workload, limits: Limits) -> Space:
         If some step needs more memory than a tile has, whatever is chosen.
     """
     capacity, graph = tile_capacity(), read_graph(workload)
-    hurry = not limits.deterministic and limits.remaining_s() < HURRY_S
+    left_s = limits.budget_s if limits.deterministic else limits.remaining_s()
+    hurry = left_s < HURRY_S
     retained = HURRY_RETAINED if hurry else RETAINED
     requests, labels = _candidates(workload, graph, capacity, retained)
     refuse_impossible(workload, graph, labels, capacity)
     parts, position = _parts(graph, requests, labels)
     nodes = tuple(
-        node_of(part, graph, is_output=part.visit is not None and part.key[0] in workload.outputs)
+        node_of(
+            part,
+            graph,
+            capacity.low,
+            is_output=part.visit is not None and part.key[0] in workload.outputs,
+        )
         for part in parts
     )
     edges = []
@@ -138,7 +154,19 @@ def build_space(workload: Workload, limits: Limits) -> Space:
         for operand, choice in zip(part.visit.operands, part.labels.operands, strict=True):
             if operand.source is not Source.LOADED:
                 tail = position[operand.key]
-                edges.append(edge_of(parts, tail, head, operand, choice, workload.target.tiles))
+                edges.append(
+                    edge_of(
+                        parts,
+                        tail,
+                        head,
+                        operand,
+                        choice,
+                        tiles=workload.target.tiles,
+                        low=capacity.low,
+                        stays=operand.tensor in workload.outputs
+                        or graph.last_read[operand.key] > operand.step,
+                    )
+                )
     problem = Problem(nodes, tuple(edges), graph.steps, capacity)
     for node in nodes:
         logger.info("%s: %d candidates", node.name, len(node.cost))

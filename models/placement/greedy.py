@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import kernel, small_kernel
 from ipuopt.models.placement.problem import IntArray
 from ipuopt.target.memory import INTERLEAVED_BASE, INTERLEAVED_ELEMENT, STANDARD_ELEMENT
 
@@ -76,7 +76,7 @@ def added_words(
     return words
 
 
-@kernel
+@small_kernel
 def construct(
     order: IntArray,
     aware: bool,

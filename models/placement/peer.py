@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import kernel, small_kernel
 from ipuopt.models.placement.problem import IntArray, Problem, Solution
 from ipuopt.target.memory import INTERLEAVED_BASE, INTERLEAVED_ELEMENT, STANDARD_ELEMENT
 
@@ -41,7 +41,7 @@ def _free_start(
     return (start, left) if left >= 0 else (-1, 0)
 
 
-@kernel
+@small_kernel
 def _place(
     order: IntArray,
     size: IntArray,

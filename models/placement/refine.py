@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 
 from ipuopt.limits import Limits
 from ipuopt.models.placement.check import check, conflict_words, footprint
-from ipuopt.models.placement.exact import Model
 from ipuopt.models.placement.heuristics import Cost, Found
 from ipuopt.models.placement.problem import Problem
 from ipuopt.report import Limit, SolveStatus, TracePoint
-from ipuopt.solvers import cpsat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +62,10 @@ def quiet(limits: Limits) -> Limits:
 
 def _stage(state: Refined, problem: Problem, limits: Limits, stage: str, effort: float) -> Refined:
     """One CP-SAT run that minimises ``stage``, ``"words"`` or ``"footprint"``."""
+    # Imported here: where the heuristics meet the bounds no solver is loaded, which takes a second.
+    from ipuopt.models.placement.exact import Model
+    from ipuopt.solvers import cpsat
+
     begin = time.monotonic()
     model = Model(problem)
     if stage == "footprint":

@@ -99,9 +99,14 @@ def main() -> None:
     }
 
     def solve(
-        workload: Workload, options: SolveOptions, *, plan: object = None, events: Events
+        workload: Workload,
+        options: SolveOptions,
+        *,
+        plan: object = None,
+        events: Events,
+        started_s: float,
     ) -> Result:
-        del options, plan
+        del options, plan, started_s
         events.on_stage("mapping")
         if behaviour == "published":
             events.on_result(replace(result, workload=workload, limit=Limit.TIME))

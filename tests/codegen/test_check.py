@@ -220,6 +220,69 @@ def shares_elements(p: Program) -> Program:
     return replace(p, distinct=p.distinct[:-1])
 
 
+def no_block(p: Program) -> Program:
+    return changed(p, "shards", "order_block", entry(p.shards.order_block > 0), 0)
+
+
+def odd_block(p: Program) -> Program:
+    return changed(p, "shards", "order_block", entry(p.shards.order_block > 0), 3)
+
+
+def block_without_panels(p: Program) -> Program:
+    return changed(p, "shards", "order_block", entry(p.shards.order_block == 0), 16)
+
+
+def no_role(p: Program) -> Program:
+    return changed(p, "shards", "role", 0, len(Role))
+
+
+def no_class(p: Program) -> Program:
+    return changed(p, "shards", "interleaved", 0, 2)
+
+
+def no_alignment(p: Program) -> Program:
+    return changed(p, "shards", "alignment", 0, 0)
+
+
+def alignment_of_three_words(p: Program) -> Program:
+    return changed(p, "shards", "alignment", 0, 12)
+
+
+def no_bytes(p: Program) -> Program:
+    return changed(p, "shards", "size_bytes", 0, 0)
+
+
+def ends_before_it_starts(p: Program) -> Program:
+    return changed(p, "shards", "row_end", 0, -1)
+
+
+def padding_below_the_end(p: Program) -> Program:
+    return changed(p, "shards", "column_stop", 0, int(p.shards.column_end[0]) - 1)
+
+
+def endless_sum(p: Program) -> Program:
+    return changed(p, "runs", "inner", entry(p.runs.kernel == Kernel.SUM), 2**40)
+
+
+def adds_twice(p: Program) -> Program:
+    return changed(p, "runs", "accumulate", 0, 2)
+
+
+OUT_OF_RANGE = (
+    no_block,
+    odd_block,
+    block_without_panels,
+    no_role,
+    no_class,
+    no_alignment,
+    alignment_of_three_words,
+    no_bytes,
+    ends_before_it_starts,
+    padding_below_the_end,
+    endless_sum,
+    adds_twice,
+)
+
 BROKEN: list[tuple[str, Callable[[Program], Program]]] = [
     ("L1", beyond_shard),
     ("L1", odd_offset),
@@ -268,6 +331,16 @@ def test_each_rule_finds_its_violation(
     found = check(plan, spoil(program))
     assert label in {name for name, _ in found}, found
     assert all("\n" not in message for _, message in found)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("spoil", OUT_OF_RANGE)
+def test_number_out_of_range_is_one_violation(
+    built: tuple[Plan, Program], spoil: Callable[[Program], Program]
+) -> None:
+    """No warning, no other rule: they would divide by it, or take the memory it asks for."""
+    plan, program = built
+    assert [label for label, _ in check(plan, spoil(program))] == ["L1"]
 
 
 def test_cleared_panels_are_needed(tools: Any) -> None:

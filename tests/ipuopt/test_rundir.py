@@ -91,6 +91,23 @@ def test_refuses_to_overwrite(tiny_result: Result, tmp_path: Path) -> None:
     assert read_run(path)[2]["wall_time_s"] == 2.0
 
 
+def test_force_replaces_runs_only(tiny_result: Result, tmp_path: Path) -> None:
+    """A folder of something else is kept; a run whose replacement was cut short is one."""
+    path = tmp_path / "photos"
+    path.mkdir()
+    (path / "a.jpg").write_bytes(b"mine")
+    with pytest.raises(InputError, match="found a directory that holds no run") as caught:
+        check_output(path, force=True)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match="holds no run"):
+        _write(path, tiny_result, force=True)
+    assert os.listdir(path) == ["a.jpg"]
+    _write(tmp_path / "run", tiny_result)
+    (tmp_path / "run" / "report.json").unlink()
+    _write(tmp_path / "run", tiny_result, force=True)
+    assert sorted(os.listdir(tmp_path / "run")) == FILES
+
+
 def test_output_that_cannot_be(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("x", encoding="utf-8")

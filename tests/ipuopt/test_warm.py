@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import numba
 import pytest
 
-from ipuopt import compiled, warm
+from ipuopt import compiled, interpreted, warm
+
+
+@pytest.fixture(autouse=True)
+def nobody_compiles() -> Iterator[None]:
+    """The children of these tests are none; later tests must not wait for their code."""
+    yield
+    interpreted.while_compiling(None)
 
 
 def test_no_child_when_the_code_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,8 @@ class Choice:
         Position of each label's layout, shape ``(labels,)``.
     standard, interleaved
         Bytes on the fullest tile, access tail included, shape ``(labels,)``.
+    piece
+        Largest standard buffer, shape ``(labels,)``; a linear layout has several a tile.
     sum_axis
         Axis along which the operation sums over this operand, so that padding must be zero; 0 for
         none.
@@ -31,6 +33,7 @@ class Choice:
     index: IntArray
     standard: IntArray
     interleaved: IntArray
+    piece: IntArray
     sum_axis: int = 0
 
     def select(self, labels: IntArray) -> Choice:
@@ -40,6 +43,7 @@ class Choice:
             index=self.index[labels],
             standard=self.standard[labels],
             interleaved=self.interleaved[labels],
+            piece=self.piece[labels],
         )
 
 
@@ -51,17 +55,17 @@ class Buffers:
     ----------
     standard, interleaved
         All of them together, shape ``(labels,)``.
-    contiguous
-        Largest standard one, shape ``(labels,)``.
+    large
+        Those of the standard ones that are larger than ``Capacity.low`` each, shape ``(labels,)``.
     """
 
     standard: IntArray
     interleaved: IntArray
-    contiguous: IntArray
+    large: IntArray
 
     def take(self, labels: IntArray) -> Buffers:
         """The given labels, in that order."""
-        return Buffers(self.standard[labels], self.interleaved[labels], self.contiguous[labels])
+        return Buffers(self.standard[labels], self.interleaved[labels], self.large[labels])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

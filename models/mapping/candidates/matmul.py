@@ -18,7 +18,7 @@ from ipuopt.models.mapping.candidates.matmul_layouts import (
 from ipuopt.models.mapping.candidates.request import Kind, Request, Source
 from ipuopt.models.mapping.candidates.retain import capped, undominated
 from ipuopt.models.mapping.candidates.variants import Product, Variants, price_variants
-from ipuopt.models.mapping.memory import fitting
+from ipuopt.models.mapping.memory import fitting, large_part
 from ipuopt.models.mapping.problem import Capacity
 from ipuopt.plan import Epochs, MatMulStep, Orientation
 from ipuopt.target.constants import WORD_BYTES
@@ -51,19 +51,21 @@ def matmul_labels(request: Request) -> Labels:
     variants = price_variants(of)
     variants = variants.take(_fitting(request.capacity, variants))
     seen = (request.sources[0] is not Source.LOADED, request.sources[1] is not Source.LOADED)
-    variants = variants.take(undominated(_groups(variants, seen), _vectors(variants)))
+    low = request.capacity.low
+    variants = variants.take(undominated(_groups(variants, seen), _vectors(variants, low)))
     score = variants.cost
     if computed:  # roughly what it takes to bring the left operand here
         score = score + variants.sizes["left"] // WORD_BYTES
     standard, interleaved = _demands(variants)
     held = variants.sizes["left"] + variants.sizes["panel"] + variants.sizes["partial"]
-    memory = np.column_stack((_vectors(variants)[:, 1:], standard + interleaved, held))
-    return _labels(variants.take(capped(name, score, memory, request.retained)))
+    memory = np.column_stack((_vectors(variants, low)[:, 1:], standard + interleaved, held))
+    return _labels(variants.take(capped(name, score, memory, request.retained)), low)
 
 
 def _fitting(capacity: Capacity, variants: Variants) -> IntArray:
     """Variants whose own buffers fit a tile."""
-    return fitting(capacity, *_demands(variants), _vectors(variants)[:, 1])
+    large = np.maximum(*_large(variants, capacity.low))
+    return fitting(capacity, *_demands(variants), large)
 
 
 def _demands(variants: Variants) -> tuple[IntArray, IntArray]:
@@ -73,8 +75,16 @@ def _demands(variants: Variants) -> tuple[IntArray, IntArray]:
     early = size["result"] * (variants.parameters[:, v.INNER] == 1)
     return (
         np.maximum(size["left"] + size["panel"] - panel, size["roots"]),
-        size["partial"] + np.maximum(panel + size["staging"] + early, size["result"]),
+        np.maximum(size["partial"] + panel + size["staging"] + early, size["result"]),
     )
+
+
+def _large(variants: Variants, low: int) -> tuple[IntArray, IntArray]:
+    """Bytes of standard buffers larger than ``low``: operands, and those of the largest root."""
+    size = variants.sizes
+    panel = size["panel"] * (1 - variants.parameters[:, v.INTERLEAVED])
+    root = 2 * large_part(size["root"], low) + large_part(size["remote"], low)
+    return large_part(size["left"], low) + large_part(panel, low), root
 
 
 def _groups(variants: Variants, seen: tuple[bool, bool]) -> IntArray:
@@ -89,14 +99,14 @@ def _groups(variants: Variants, seen: tuple[bool, bool]) -> IntArray:
     return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def _vectors(variants: Variants) -> IntArray:
+def _vectors(variants: Variants, low: int) -> IntArray:
     """Cost and every kind of memory, for dominance."""
     size, interleaved = variants.sizes, variants.parameters[:, v.INTERLEAVED]
     standard_panel = size["panel"] * (1 - interleaved)
     return np.column_stack(
         (
             variants.cost,
-            np.maximum(np.maximum(size["left"], standard_panel), size["remote"]),
+            *_large(variants, low),
             size["left"] + standard_panel,
             size["panel"] * interleaved,
             size["panel"] * interleaved + size["partial"] + size["staging"],
@@ -107,7 +117,7 @@ def _vectors(variants: Variants) -> IntArray:
     )
 
 
-def _labels(variants: Variants) -> Labels:
+def _labels(variants: Variants, low: int) -> Labels:
     """Operands are the activation and the weight, in this order."""
     parameters, size = variants.parameters, variants.sizes
     swapped = parameters[:, v.SWAPPED].astype(np.bool_)
@@ -116,24 +126,35 @@ def _labels(variants: Variants) -> Labels:
     # The physical left is always standard; the physical right lies where the variant says.
     loaded = size["panel"] * (1 - interleaved)
     loaded_interleaved = size["panel"] * interleaved
+    activation, weight = (
+        np.where(swapped, loaded, size["left"]),
+        np.where(swapped, size["left"], loaded),
+    )
     return Labels(
         operands=(
             Choice(
                 *_distinct(parameters, _activation),
-                np.where(swapped, loaded, size["left"]),
+                activation,
                 np.where(swapped, loaded_interleaved, 0),
+                activation,
                 COLUMNS,
             ),
             Choice(
                 *_distinct(parameters, _weight),
-                np.where(swapped, size["left"], loaded),
+                weight,
                 np.where(swapped, 0, loaded_interleaved),
+                weight,
             ),
         ),
-        result=Choice(*_distinct(parameters, _result), none, size["result"]),
+        result=Choice(*_distinct(parameters, _result), none, size["result"], none),
         terms=variants.terms,
         run=Buffers(none, size["partial"] + size["staging"], none),
-        finish=Buffers(size["roots"], size["partial"], size["remote"]),
+        # The result is copied when the partial sums are gone.
+        finish=Buffers(
+            size["roots"],
+            np.maximum(size["partial"] - size["result"], 0),
+            _large(variants, low)[1],
+        ),
         late=parameters[:, v.INNER] > 1,
         parameters=parameters,
     )

@@ -11,7 +11,7 @@ from ipuopt.layout import LEFT, LINEAR, ROW_MAJOR, ROWS, AxisTiling, IntArray, L
 from ipuopt.models.mapping.candidates.labels import Buffers, Choice, Labels
 from ipuopt.models.mapping.candidates.request import Kind, Request
 from ipuopt.models.mapping.candidates.retain import capped
-from ipuopt.models.mapping.memory import fitting
+from ipuopt.models.mapping.memory import fitting, large_part
 from ipuopt.models.mapping.prices import is_movable
 from ipuopt.plan import PointwiseStep
 from ipuopt.rectangles import rectangles
@@ -86,28 +86,35 @@ def shard_elements(layout: Layout, tensor: Tensor) -> IntArray:
 
 def _labels(request: Request, kernel: Callable[[IntArray], IntArray]) -> Labels:
     result = request.result
-    layouts, elements, cycles = [], [], []
+    layouts, elements, widest, cycles = [], [], [], []
     own = (*linear_layouts(result, request.tiles), *row_layouts(result, request.tiles))
     for layout in dict.fromkeys((*request.offered, *own)):
         if is_movable(layout):
             shards = shard_elements(layout, result)
             layouts.append(layout)
             elements.append(int(shards.sum(axis=1).max()))
+            widest.append(int(shards.max()))
             cycles.append(int(np.where(shards > 0, kernel(shards), 0).sum(axis=1).max()))
     most_elements = np.array(elements, dtype=np.int64)
     cost = np.array(cycles, dtype=np.int64)
     standard = np.array([layout.memory_class is MemoryClass.STANDARD for layout in layouts])
     sizes = [most_elements * ELEMENT_BYTES[t.dtype] for t in (*request.inputs, result)]
+    pieces = [
+        np.array(widest, dtype=np.int64) * ELEMENT_BYTES[t.dtype] for t in (*request.inputs, result)
+    ]
     total: IntArray = np.sum(sizes, axis=0, dtype=np.int64)
     fits = fitting(
         request.capacity,
         np.where(standard, total, 0),
         np.where(standard, 0, total),
-        np.where(standard, np.max(sizes, axis=0), 0),
+        np.where(standard, sum(large_part(piece, request.capacity.low) for piece in pieces), 0),
     )
     kept = fits[capped(request.operation.name, cost[fits], total[fits, None], request.retained)]
     layouts = [layouts[i] for i in kept]
-    choices = [_choice(layouts, size[kept], standard[kept]) for size in sizes]
+    choices = [
+        _choice(layouts, size[kept], piece[kept], standard[kept])
+        for size, piece in zip(sizes, pieces, strict=True)
+    ]
     none = np.zeros(len(kept), dtype=np.int64)
     return Labels(
         operands=tuple(choices[:-1]),
@@ -120,9 +127,16 @@ def _labels(request: Request, kernel: Callable[[IntArray], IntArray]) -> Labels:
     )
 
 
-def _choice(layouts: list[Layout], size: IntArray, standard: np.typing.NDArray[np.bool_]) -> Choice:
-    index = np.arange(len(layouts), dtype=np.int64)
-    return Choice(tuple(layouts), index, np.where(standard, size, 0), np.where(standard, 0, size))
+def _choice(
+    layouts: list[Layout], size: IntArray, piece: IntArray, standard: np.typing.NDArray[np.bool_]
+) -> Choice:
+    return Choice(
+        layouts=tuple(layouts),
+        index=np.arange(len(layouts), dtype=np.int64),
+        standard=np.where(standard, size, 0),
+        interleaved=np.where(standard, 0, size),
+        piece=np.where(standard, piece, 0),
+    )
 
 
 def _step(

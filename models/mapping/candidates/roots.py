@@ -19,8 +19,9 @@ from ipuopt.target.kernels import LAUNCH_CYCLES, PACED_BYTES_PER_CYCLE
     SUM_STREAMED,
     COPY,
     ROOT_BYTES,
+    LARGEST_ROOT,
     OPERAND_EXCHANGE,
-) = range(7)
+) = range(8)
 """Columns of what :func:`price_reductions` writes."""
 
 ROW_BLOCK, COLUMN_BLOCK = 2, 16
@@ -65,8 +66,8 @@ def price_reductions(
     kept
         Scratch, shape ``(tiles,)``.
     out
-        Written, shape ``(grids, 7)``. Exchanges in cycles with their syncs, sums and copies as
-        the most cycles on one tile, and the most bytes of roots on one tile.
+        Written, shape ``(grids, 8)``. Exchanges in cycles with their syncs, sums and copies as
+        the most cycles on one tile, the most bytes of roots on one tile and of one root.
 
     Notes
     -----
@@ -78,7 +79,7 @@ def price_reductions(
     column_blocks = -(-shape[1] // COLUMN_BLOCK)
     for index in range(len(grids)):
         rows, columns, inner, parts, block = grids[index]
-        complete = first = other = sums = rounds = copies = most = panel = 0
+        complete = first = other = sums = rounds = copies = most = largest = panel = 0
         for column in range(columns):
             start = part_start(column, column_blocks, columns)
             stop = part_start(column + 1, column_blocks, columns)
@@ -105,6 +106,7 @@ def price_reductions(
                     streamed += (inner - 1) * (2 * size_bytes + LAUNCH_CYCLES)
                     copied += -(-size_bytes // PACED_BYTES_PER_CYCLE) + LAUNCH_CYCLES
                     total += size_bytes
+                    largest = max(largest, size_bytes)
                     at, home = end, home + 1
                 kept[tile] = held
                 sums, rounds = max(sums, added), max(rounds, streamed)
@@ -136,4 +138,5 @@ def price_reductions(
         out[index, SUM_STREAMED] = rounds if inner > 1 else 0
         out[index, COPY] = copies if inner > 1 else 0
         out[index, ROOT_BYTES] = most if inner > 1 else 0
+        out[index, LARGEST_ROOT] = largest if inner > 1 else 0
         out[index, OPERAND_EXCHANGE] = panel + SYNC_CYCLES if rows > 1 else 0

@@ -13,6 +13,7 @@ from ipuopt.models.mapping.candidates.roots import (
     COPY,
     EXCHANGE_COMPLETE,
     EXCHANGE_STREAMED,
+    LARGEST_ROOT,
     OPERAND_EXCHANGE,
     ROOT_BYTES,
     SUM_COMPLETE,
@@ -80,8 +81,9 @@ class Variants:
         Cycles by name.
     sizes
         Bytes on the fullest tile: ``left`` and ``panel`` (operands in the physical orientation),
-        ``staging`` (of panels), ``partial``, ``roots`` and ``remote`` (buffers of the reduction,
-        and the largest one), ``result``.
+        ``staging`` (of panels), ``partial``, ``roots`` (buffers of the reduction), ``root`` and
+        ``remote`` (the two buffers of the largest root, and the one for its remote partials),
+        ``result``.
     """
 
     parameters: IntArray
@@ -167,16 +169,17 @@ def _oriented(of: Product, swapped: bool) -> Variants:
         "staging": panel * once * (1 - interleaved),
         "partial": np.where(split, wide * narrow * ELEMENT_BYTES, 0),
         "roots": cost[:, ROOT_BYTES] * (remote + 2),
-        "remote": cost[:, ROOT_BYTES] * np.maximum(remote, 1),
+        "root": cost[:, LARGEST_ROOT],
+        "remote": cost[:, LARGEST_ROOT] * remote,
         "result": grids.result_rows[grid] * narrow * ELEMENT_BYTES,
     }
     return Variants(parameters, terms, sizes)
 
 
 def _prices(grids: Grids, rows: int, columns: int, of: Product) -> IntArray:
-    """What :func:`price_reductions` finds, shape ``(grids, 7)``."""
+    """What :func:`price_reductions` finds, shape ``(grids, 8)``."""
     events = latency(of.tiles)
-    out = np.zeros((len(grids), 7), dtype=np.int64)
+    out = np.zeros((len(grids), 8), dtype=np.int64)
     price_reductions(
         np.array([rows, columns, of.inner], dtype=np.int64),
         ELEMENT_BYTES,

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import numpy as np
 import pytest
 
 import ipuopt
@@ -13,7 +10,7 @@ from ipuopt.limits import Limits
 from ipuopt.models.mapping.problem import Solution
 from ipuopt.models.mapping.space import Space, build_space
 from ipuopt.options import SolveOptions, Solver
-from ipuopt.pipeline.attempts import CUTS, ROOM_BYTES, first_complete
+from ipuopt.pipeline.attempts import ROOM_BYTES, first_complete
 
 PROOF = Infeasibility("tile 0", 2, 1, "bytes", ())
 
@@ -62,7 +59,7 @@ def test_whole_buffers_that_fit_no_range_are_proven(op: str, elements: int, solv
         ipuopt.solve(pointwise(op, elements), limits)
     explanation = error.value.explanation
     assert explanation.demand > explanation.capacity
-    assert "x" in dict(explanation.owners)
+    assert {"x", "y"} & dict(explanation.owners).keys()
 
 
 def test_just_below_the_border_there_is_a_plan() -> None:
@@ -70,44 +67,95 @@ def test_just_below_the_border_there_is_a_plan() -> None:
     assert ipuopt.solve(pointwise("Gelu", 106_200), options()).total.objective > 0
 
 
-def counted(space: Space) -> Iterator[Solution]:
-    """Different labels of the only node with a choice."""
-    sizes = [len(node.cost) for node in space.problem.nodes]
-    wide = int(np.argmax(sizes))
-    for label in range(sizes[wide]):
-        yield Solution(tuple(label if node == wide else 0 for node in range(len(sizes))))
+def first_of(space: Space) -> Solution:
+    """The first label of every node."""
+    return Solution(tuple(0 for _ in space.problem.nodes))
 
 
-def test_more_room_is_tried_before_labels_are_cut() -> None:
-    """Retries see less memory, then fewer labels; they are bounded and prove nothing."""
-    space = product_space()
-    seen: list[Space] = []
+def refuse(*_: object) -> None:
+    """No plan can be placed, and that is proven."""
+    raise InfeasibleError(PROOF)
 
-    def solve(where: Space) -> Solution:
-        seen.append(where)
-        return Solution(tuple(0 for _ in where.problem.nodes))
 
-    def refuse(*_: object) -> None:
-        raise InfeasibleError(PROOF)
+def few(space: Space, labels: int) -> Space:
+    """A space whose only node with a choice has so many labels."""
+    while max(len(node.cost) for node in space.problem.nodes) > labels:
+        space = space.split(first_of(space))[0]
+    return space
 
-    attempts = first_complete(space, solve(space), refuse, solve, lambda: False)
+
+def test_more_room_is_tried_before_all_plans() -> None:
+    """Retries see less memory, then every plan once; all refused with a proof is a proof."""
+    space = few(product_space(), 9)
+    asked: list[Space] = []
+    built: list[int] = []
+
+    def solve(where: Space) -> tuple[Solution | None, bool]:
+        asked.append(where)
+        return first_of(where), True
+
+    def build(where: Space, solution: Solution) -> None:
+        built.append(where.problem.nodes[0].cost[solution.labels[0]])
+        refuse()
+
+    attempts = first_complete(space, first_of(space), build, solve, lambda: False)
     assert attempts.program is None
     assert attempts.refused is PROOF
+    assert attempts.exhausted
+    rooms = [space.problem.capacity.total - where.problem.capacity.total for where in asked]
+    assert rooms[: len(ROOM_BYTES)] == list(ROOM_BYTES)
+    assert set(rooms[len(ROOM_BYTES) :]) == {0}
+    tried = [built[0], *built[1 + len(ROOM_BYTES) :]]
+    assert sorted(tried) == sorted(space.problem.nodes[0].cost.tolist())
+
+
+def test_plans_as_long_as_a_known_program_are_not_tried() -> None:
+    """The cheapest plan is tried, with more room too; the others cost more than the program."""
+    space = few(product_space(), 9)
+    built: list[Solution] = []
+
+    def build(where: Space, solution: Solution) -> None:
+        built.append(solution)
+        refuse()
+
+    attempts = first_complete(
+        space,
+        first_of(space),
+        build,
+        lambda where: (first_of(where), True),
+        lambda: False,
+        known_cycles=0,
+    )
+    assert (attempts.program, attempts.exhausted) == (None, False)
+    assert len(built) == 1 + len(ROOM_BYTES)
+
+
+@pytest.mark.parametrize("silent", ["build", "solve"])
+def test_what_is_not_proven_leaves_the_space_open(silent: str) -> None:
+    """A plan without addresses, or a space without a plan, may be the fault of the search."""
+    space = few(product_space(), 3)
+
+    def solve(where: Space) -> tuple[Solution | None, bool]:
+        is_last = len(where.problem.nodes[0].cost) == 1
+        return (None, False) if is_last and silent == "solve" else (first_of(where), True)
+
+    def build(where: Space, solution: Solution) -> None:
+        if len(where.problem.nodes[0].cost) > 1 or silent == "solve":
+            refuse()
+
+    attempts = first_complete(space, first_of(space), build, solve, lambda: False)
+    assert attempts.program is None
     assert not attempts.exhausted
-    rooms = [space.problem.capacity.total - where.problem.capacity.total for where in seen[1:]]
-    assert rooms == [*ROOM_BYTES, *[0] * CUTS]
-    labels = [sum(len(node.cost) for node in where.problem.nodes) for where in seen]
-    assert labels[-1] == labels[0] - CUTS
 
 
 def test_a_limit_ends_the_retries() -> None:
     """Nothing is solved again once the limit is reached."""
 
-    def never(_: Space) -> Solution:
+    def never(_: Space) -> tuple[Solution | None, bool]:
         raise AssertionError("solved again")
 
     space = product_space()
-    attempts = first_complete(space, next(counted(space)), lambda *_: None, never, lambda: True)
+    attempts = first_complete(space, first_of(space), lambda *_: None, never, lambda: True)
     assert attempts.program is None and attempts.refused is None
 
 
@@ -123,10 +171,6 @@ def test_refused_plan_does_not_lose_the_program_of_the_heuristics(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A proof against one plan is none against the others."""
-
-    def refuse(*_: object) -> None:
-        raise InfeasibleError(PROOF)
-
     monkeypatch.setattr("ipuopt.pipeline.flow.build", refuse)
     result = ipuopt.solve(pointwise("Gelu", 100, tiles=4), options())
     assert result.total.objective == result.total.heuristic

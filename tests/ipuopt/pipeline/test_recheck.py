@@ -68,6 +68,14 @@ def test_moved_buffer_is_found(solved: Result, tmp_path: Path) -> None:
     assert any(label.startswith("placement") for label in labels(broken, tmp_path / "run"))
 
 
+def test_odd_address_is_found(solved: Result, tmp_path: Path) -> None:
+    """An address that no transfer can have ends neither the check nor names a bug."""
+    broken = replace(solved, built=replace(solved.built, address=solved.built.address + 1))
+    found = labels(broken, tmp_path / "run")
+    assert any(label.startswith("placement") for label in found)
+    assert "exchange 0 form" in found
+
+
 @pytest.mark.parametrize(("change", "label"), [("groups", "W3"), ("tile_offset", "W4")])
 def test_layout_that_cannot_be_is_a_violation(
     change: str, label: str, solved: Result, tmp_path: Path

@@ -30,7 +30,7 @@ def random_problem() -> MakeProblem:
                     draw.integers(0, 50, count),
                     draw.integers(0, 60, (count, steps)),
                     draw.integers(0, 40, (count, steps)),
-                    draw.integers(0, 60, count),
+                    draw.integers(0, 60, (count, steps)),
                 )
             )
         edges = []
@@ -47,6 +47,7 @@ def random_problem() -> MakeProblem:
                         draw.integers(0, shape[1], len(made[head].cost)),
                         cost,
                         draw.integers(0, 30, shape),
+                        draw.integers(0, 30, shape),
                         int(draw.integers(0, steps)),
                     )
                 )
@@ -55,7 +56,7 @@ def random_problem() -> MakeProblem:
             int(25 * nodes * room),
             int(60 * nodes * room),
             int(draw.integers(20, 60)),
-            int(draw.integers(60, 250)),
+            int(draw.integers(50, 95) * nodes),
             int(draw.integers(1, 20)),
         )
         names = tuple(f"step {step}" for step in range(steps))

@@ -99,7 +99,7 @@ def test_dominated_label_goes(random_problem: MakeProblem) -> None:
             cost=np.concatenate([node.cost, node.cost + 1]),
             standard=np.tile(node.standard, (2, 1)),
             interleaved=np.tile(node.interleaved, (2, 1)),
-            contiguous=np.tile(node.contiguous, 2),
+            large=np.tile(node.large, (2, 1)),
         )
         for node in problem.nodes
     )
@@ -172,7 +172,7 @@ def test_slice_with_one_boundary_is_exact() -> None:
     """Limits of a boundary of 2 x 16 bytes."""
     capacity = Capacity(interleaved=40, total=150, low=50, high=100, granule=16)
     only = slice_of(capacity, 2, 2)
-    assert (only.standard, only.interleaved, only.contiguous) == (118, 32, 68)
+    assert (only.standard, only.interleaved, only.large) == (118, 32, 68)
     assert slice_of(capacity, 3, 3).interleaved == 40
 
 

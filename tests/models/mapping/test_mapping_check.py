@@ -16,14 +16,14 @@ PROBLEM = Problem(
             np.array([10, 20]),
             np.array([[50, 0], [10, 10]]),
             np.array([[30, 0], [5, 5]]),
-            np.array([40, 10]),
+            np.array([[30, 0], [0, 0]]),
         ),
         Node(
             "gelu",
             np.array([1, 2]),
             np.array([[0, 20], [0, 90]]),
             np.array([[0, 10], [0, 50]]),
-            np.array([20, 30]),
+            np.array([[0, 20], [0, 25]]),
         ),
     ),
     edges=(
@@ -34,6 +34,7 @@ PROBLEM = Problem(
             np.array([0, 1]),
             np.array([[5, -1], [7, 3]]),
             np.array([[8, 8], [8, 8]]),
+            np.array([[7, 7], [0, 0]]),
             1,
         ),
     ),
@@ -99,13 +100,20 @@ def test_m4_adds_the_boundary_of_another_step() -> None:
 
 
 def test_m5() -> None:
-    """An allocation of 40 bytes: low region of 40 or 39, or 72 - 32 = 40 above the boundary."""
-    assert violated(with_capacity(low=40, high=0), (0, 0)) == []
-    assert violated(with_capacity(low=39, high=71), (0, 0)) == ["M5"]
-    assert violated(with_capacity(low=39, high=72), (0, 0)) == []
+    """Buffers of 30 bytes at the first step, above a boundary of 32."""
+    assert violated(with_capacity(high=62), (0, 0)) == []
+    assert violated(with_capacity(high=61), (0, 0)) == ["M5"]
+
+
+def test_m5_counts_staging() -> None:
+    """20 + 7 bytes at the second step beside a boundary of 32; without the first node's 30."""
+    lean = replace(PROBLEM.nodes[0], large=np.zeros((2, 2), dtype=np.int64))
+    for high, found in ((59, []), (58, ["M5"])):
+        problem = replace(with_capacity(high=high), nodes=(lean, PROBLEM.nodes[1]))
+        assert violated(problem, (0, 0)) == found
 
 
 def test_labels_of_several_violations() -> None:
     """Every violation is reported, not only the first."""
     tight = with_capacity(interleaved=10, total=20, low=0, high=0)
-    assert violated(tight, (0, 0)) == ["M3", "M4", "M4", "M5", "M5"]
+    assert violated(tight, (0, 0)) == ["M3", "M4", "M5", "M4", "M5"]

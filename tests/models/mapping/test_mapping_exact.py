@@ -81,13 +81,13 @@ def test_each_limit_is_in_the_models(label: str, random_problem: MakeProblem) ->
     """Limits that only one label of the formulation can break make every model infeasible."""
     problem = random_problem(1, chain=True)
     room = Capacity(10**6, 10**7, 10**6, 10**6, 1)
-    tight = {"M3": {"interleaved": 0}, "M4": {"total": 0}, "M5": {"low": 0, "high": 0}}[label]
+    tight = {"M3": {"interleaved": 0}, "M4": {"total": 0}, "M5": {"high": 0}}[label]
     nodes = tuple(
         replace(
             node,
             standard=node.standard + 1,
             interleaved=node.interleaved + 1,
-            contiguous=node.contiguous + 1,
+            large=node.large + 1,
         )
         for node in problem.nodes
     )
@@ -120,7 +120,7 @@ def test_coefficients_around_two_to_the_31(
     values = np.full(count, total // count)
     values[0] += total - values.sum()
     spread = values - np.arange(count)[::-1] * 7
-    node = Node("big", spread, spread[::-1, None].copy(), np.zeros((count, 1), int), spread)
+    node = Node("big", spread, spread[::-1, None].copy(), *np.zeros((2, count, 1), int))
     other = replace(node, name="other")
     capacity = Capacity(0, int(2 * spread.max() - 30), 1 << 40, 1 << 40, 1)
     problem = Problem((node, other), (), ("only",), capacity)
@@ -134,7 +134,7 @@ def test_coefficients_around_two_to_the_31(
 def test_tables_are_cut_into_chunks() -> None:
     """Values whose differences alone exceed 2^30 take several rows."""
     values = np.arange(8) * (1 << 27)
-    node = Node("wide", values, values[::-1, None].copy(), np.zeros((8, 1), int), values)
+    node = Node("wide", values, values[::-1, None].copy(), *np.zeros((2, 8, 1), int))
     problem = Problem((node,), (), ("only",), Capacity(0, 3 << 27, 1 << 40, 1 << 40, 1))
     model = exact_cpsat.build(problem)
     assert too_large_row(model.cp) == ""

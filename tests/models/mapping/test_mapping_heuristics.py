@@ -37,7 +37,7 @@ def test_feasible_and_not_below_the_optimum(
 def test_exact_without_memory(seed: int, random_problem: MakeProblem, optimum: Optimum) -> None:
     """With at most 3 groups an edge and room for all, width 64 holds the cheapest of each class."""
     problem = random_problem(seed, chain=True)
-    free = Problem(problem.nodes, problem.edges, problem.steps, Capacity(9**9, 9**9, 9**9, 0, 1))
+    free = Problem(problem.nodes, problem.edges, problem.steps, Capacity(9**9, 9**9, 9**9, 9**9, 1))
     solution = beam_search(free, Limits())
     assert (None if solution is None else evaluate(free, solution)) == optimum(free)
 
@@ -46,7 +46,7 @@ def test_exact_without_memory(seed: int, random_problem: MakeProblem, optimum: O
 def test_cost_to_go_is_a_bound(seed: int, random_problem: MakeProblem, optimum: Optimum) -> None:
     """From any first label of a chain: its cost and the cost to go are the optimum with it."""
     problem = random_problem(seed, chain=True)
-    free = Problem(problem.nodes, problem.edges, problem.steps, Capacity(9**9, 9**9, 9**9, 0, 1))
+    free = Problem(problem.nodes, problem.edges, problem.steps, Capacity(9**9, 9**9, 9**9, 9**9, 1))
     ahead, first = cost_to_go(free)[0], free.nodes[0]
     best = optimum(free)
     if best is not None:
@@ -54,7 +54,7 @@ def test_cost_to_go_is_a_bound(seed: int, random_problem: MakeProblem, optimum: 
 
 
 def test_late_beam_still_ends_with_a_plan(random_problem: MakeProblem) -> None:
-    problem = random_problem(11, chain=True)
+    problem = random_problem(16, chain=True)
     late = beam_search(problem, Limits().within(0))
     assert late is not None
     assert check(problem, late) == ()
@@ -103,7 +103,7 @@ def test_as_large_as_the_real_one() -> None:
             draw.integers(1000, 100_000, 1500),
             draw.integers(0, 150_000, (1500, 8)),
             draw.integers(0, 120_000, (1500, 8)),
-            draw.integers(0, 150_000, 1500),
+            draw.integers(0, 150_000, (1500, 8)),
         )
         for i in range(3)
     )
@@ -114,6 +114,7 @@ def test_as_large_as_the_real_one() -> None:
             draw.integers(0, 300, 1500),
             draw.integers(0, 300, 1500),
             draw.integers(0, 90_000, (300, 300)),
+            draw.integers(0, 30_000, (300, 300)),
             draw.integers(0, 30_000, (300, 300)),
             2 * i + 1,
         )

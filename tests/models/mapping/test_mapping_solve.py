@@ -235,13 +235,13 @@ def test_explanations_hold(seed: int, random_problem: MakeProblem, optimum: Opti
         )
 
 
-def single(standard: int, interleaved: int, contiguous: int) -> Node:
+def single(standard: int, interleaved: int, large: int) -> Node:
     return Node(
         "product",
         np.array([1]),
         np.array([[standard]]),
         np.array([[interleaved]]),
-        np.array([contiguous]),
+        np.array([[large]]),
     )
 
 
@@ -251,7 +251,12 @@ def single(standard: int, interleaved: int, contiguous: int) -> Node:
         (single(300, 0, 0), "memory of a tile, step only", 300, 200),
         (single(150, 40, 0), "memory of a tile, step only", 150 + 64, 200),
         (single(0, 90, 0), "interleaved memory of a tile, step only", 90, 60),
-        (single(120, 10, 120), "one allocation of product", 120, 100 - 32),
+        (
+            single(120, 10, 120),
+            "standard buffers of more than 50 bytes, each in one piece, step only",
+            120,
+            100 - 32,
+        ),
     ],
 )
 def test_explanation_names_the_limit(node: Node, where: str, demand: int, capacity: int) -> None:
@@ -263,7 +268,9 @@ def test_explanation_names_the_limit(node: Node, where: str, demand: int, capaci
 
 
 def test_explanation_of_layouts_that_do_not_go_together() -> None:
-    edge = Edge(0, 1, np.array([0]), np.array([0]), np.array([[-1]]), np.array([[0]]), 0)
+    edge = Edge(
+        0, 1, np.array([0]), np.array([0]), np.array([[-1]]), np.array([[0]]), np.array([[0]]), 0
+    )
     nodes = (single(0, 0, 0), single(0, 0, 0))
     problem = Problem(nodes, (edge,), ("only",), Capacity(60, 200, 50, 100, 32))
     assert "go together" in explain(problem).where

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from ipuopt.limits import Limits
-from ipuopt.models.placement import peer, refine
+from ipuopt.models.placement import peer
 from ipuopt.models.placement.bounds import footprint_bound
 from ipuopt.models.placement.check import check, conflict_words, footprint
 from ipuopt.models.placement.heuristics import Cost, quick
@@ -149,12 +151,19 @@ def test_stop_is_an_interrupt() -> None:
 
 
 def test_no_solver_when_the_bound_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refine, "cpsat", None)
+    monkeypatch.setattr(cpsat, "run", None)
     problem = replace(tiny_problem(0), distinct=np.zeros((0, 2), dtype=np.int64), conflict=np.zeros((0, 2), dtype=np.int64),
                       conflict_words=np.zeros(0, dtype=np.int64), interleaved=np.zeros(4, dtype=np.int64),
                       size_bytes=np.full(4, 0x100), alignment=np.full(4, 0x100))  # fmt: skip
     _, report = solve(problem, Limits())
     assert report.status is SolveStatus.OPTIMAL and report.run.solver == "none"
+
+
+def test_heuristics_load_no_solver() -> None:
+    """Importing the package, and placing what meets its bound, takes no second for a solver."""
+    code = "import sys, ipuopt.models.placement; print('ortools' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def fake_result(values: IntArray, bound: int) -> CpResult:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from ipuopt.codegen.lower import lower
+from ipuopt.limits import Limits
+from ipuopt.models.mapping.candidates import variants
 from ipuopt.models.mapping.endpoint import latency
+from ipuopt.models.mapping.memory import tile_capacity
 from ipuopt.models.mapping.problem import Problem, Solution
-from ipuopt.models.mapping.space import Space
+from ipuopt.models.mapping.space import Space, build_space
 from ipuopt.plan import MatMulStep, Plan
 from ipuopt.program import Program, StepKind
+from ipuopt.workload.model import Workload
 
 Draw = Callable[[Problem, int, int], Iterator[tuple[int, ...]]]
 
@@ -87,3 +93,66 @@ def test_memory_tables_cover_the_lowered_program(space: Space, draw: Draw) -> No
                 )
                 # A result that a product reads as it lies has 16 bytes of tail from the start.
                 assert size <= table[at + is_second] + 16, (step.name, name, interleaves)
+
+
+def large_bytes(program: Program, tiles: int, low: int) -> list[int]:
+    """Most live bytes in standard buffers larger than ``low`` on one tile, a program step each."""
+    shards = program.shards
+    big = (shards.interleaved == 0) & (shards.size_bytes > low)
+    bytes_live = np.zeros((tiles, len(program.steps)), dtype=np.int64)
+    for shard in np.flatnonzero(big):
+        life = slice(shards.live_start[shard], shards.live_stop[shard])
+        bytes_live[shards.tile[shard], life] += shards.size_bytes[shard]
+    return [int(most) for most in bytes_live.max(axis=0)]
+
+
+@pytest.mark.parametrize("low", [0, 500, 2000])
+def test_large_buffers_are_those_of_the_lowered_program(
+    low: int, draw: Draw, new_mlp: Callable[..., Workload], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """(M5) counts no byte that is not there: what it refuses has no placement."""
+    capacity = replace(tile_capacity(), low=low)
+    monkeypatch.setattr("ipuopt.models.mapping.space.tile_capacity", lambda: capacity)
+    space = build_space(new_mlp(16, 64, 96, 128, 64), Limits())
+    problem = space.problem
+    exact = total = 0
+    for labels in draw(problem, 15, 4):
+        plan = space.plan(Solution(labels))
+        large = np.sum([n.large[x] for n, x in zip(problem.nodes, labels, strict=True)], axis=0)
+        for edge in problem.edges:
+            pair = edge.tail_group[labels[edge.tail]], edge.head_group[labels[edge.head]]
+            large[edge.step] += edge.large[pair]
+        program = lower(plan)
+        built = large_bytes(program, plan.tiles, low)
+        most = np.zeros(len(problem.steps), dtype=np.int64)
+        for step, size in zip(program.steps, built, strict=True):
+            planned = plan.steps[step.plan_step]
+            is_second = isinstance(planned, MatMulStep) and (
+                not step.name.startswith(("matmul", "gather"))
+            )
+            at = problem.steps.index(planned.name) + is_second
+            most[at] = max(most[at], size)
+        happens = most > 0
+        assert np.all(large[happens] <= most[happens]), (large, most)
+        exact += int((large[happens] == most[happens]).sum())
+        total += int(happens.sum())
+    assert exact > total // 2
+
+
+@pytest.mark.parametrize(("rows", "tiles"), [(64, 16), (30, 16), (128, 64)])
+def test_streamed_reductions_are_built_at_their_price(
+    rows: int, tiles: int, new_workload: Callable[..., Workload]
+) -> None:
+    """The price counts receivers alone: in every phase each tile sends as much as it receives."""
+    shapes = {"x": ("i", (rows, 1024)), "w": ("p", (1024, 64)), "y": ("r", (rows, 64))}
+    workload = new_workload(tiles, shapes, {"y": ("MatMul", "x", "w")}, ("y",))
+    space = build_space(workload, Limits())
+    (part,), (node,) = space.parts, space.problem.nodes
+    assert part.labels is not None
+    grid = part.labels.parameters
+    streamed = np.flatnonzero(grid[:, variants.STREAMED] == 1)
+    even = streamed[grid[streamed, variants.ROW_PARTS] % grid[streamed, variants.INNER] == 0]
+    assert len(even)
+    for label in even[np.argsort(node.cost[even])][:8].tolist():
+        plan = space.plan(Solution((label,)))
+        assert plan.cost <= built_cycles(plan, lower(plan)).total() <= 1.001 * plan.cost

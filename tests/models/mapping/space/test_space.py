@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,7 +13,7 @@ import pytest
 from ipuopt.errors import InfeasibleError, InputError
 from ipuopt.limits import Limits
 from ipuopt.models.mapping.check_plan import check_plan
-from ipuopt.models.mapping.problem import Problem, Solution
+from ipuopt.models.mapping.problem import FORBIDDEN, Problem, Solution
 from ipuopt.models.mapping.space import Space, build_space
 from ipuopt.plan import ConversionStep, Origin
 from ipuopt.workload.model import Workload
@@ -65,16 +66,23 @@ def test_loaded_values_are_loaded_once_and_shared_ones_are_one_value(
         assert kept == {"q", "s", "d"}
 
 
-def test_forbid_takes_one_label_out(space: Space, draw: Draw, cost_of: CostOf) -> None:
+def test_split_leaves_out_one_solution(space: Space, draw: Draw, cost_of: CostOf) -> None:
+    """The parts hold all other solutions, each once: their numbers add up, plans stay plans."""
     labels = next(draw(space.problem, 1, 6))
-    smaller = space.forbid(Solution(labels))
-    before = [len(node.cost) for node in space.problem.nodes]
-    after = [len(node.cost) for node in smaller.problem.nodes]
-    assert sum(before) - sum(after) == 1
-    for other in draw(smaller.problem, 5, 7):
-        plan = smaller.plan(Solution(other))
-        assert plan.cost == cost_of(smaller.problem, other)
-        assert check_plan(space.workload, plan) == ()
+    parts = space.split(Solution(labels))
+    sizes = [math.prod(len(node.cost) for node in part.problem.nodes) for part in parts]
+    assert sum(sizes) == math.prod(len(node.cost) for node in space.problem.nodes) - 1
+    left_out = space.plan(Solution(labels))
+    for part in parts:
+        problem = part.problem
+        others = (tuple(0 for _ in problem.nodes), tuple(len(n.cost) - 1 for n in problem.nodes))
+        for other in others:
+            if cost_of(problem, other) == FORBIDDEN:
+                continue
+            plan = part.plan(Solution(other))
+            assert plan != left_out
+            assert plan.cost == cost_of(problem, other)
+            assert check_plan(space.workload, plan) == ()
 
 
 def test_two_builds_are_equal(new_mlp: NewMlp) -> None:
@@ -96,6 +104,21 @@ def test_a_short_deadline_makes_the_space_smaller(new_mlp: NewMlp) -> None:
     steady = build_space(workload, replace(soon, deterministic=True))
     for a, b in zip(steady.problem.nodes, full.problem.nodes, strict=True):
         assert np.array_equal(a.cost, b.cost)
+
+
+def test_a_short_budget_does_so_in_repeatable_mode(new_mlp: NewMlp) -> None:
+    """The limit that was asked for decides, not what the clock has left of it."""
+    workload = new_mlp(96, 288, 1076, 288, 64)
+    soon = time.monotonic() + 5.0
+    sizes = [
+        sum(len(node.cost) for node in build_space(workload, limits).problem.nodes)
+        for limits in (
+            Limits(deterministic=True, budget_s=60.0, deadline=soon),
+            Limits(deterministic=True, budget_s=10.0, deadline=soon + 60.0),
+            Limits(deadline=soon),
+        )
+    ]
+    assert sizes[1] == sizes[2] < sizes[0]
 
 
 def test_a_computed_weight_has_no_candidate(new_workload: Callable[..., Workload]) -> None:
@@ -143,16 +166,17 @@ def fits(problem: Problem, labels: tuple[int, ...]) -> bool:
     chosen = list(zip(problem.nodes, labels, strict=True))
     standard = np.sum([node.standard[label] for node, label in chosen], axis=0)
     interleaved = np.sum([node.interleaved[label] for node, label in chosen], axis=0)
+    large = np.sum([node.large[label] for node, label in chosen], axis=0)
     for edge in problem.edges:
         pair = edge.tail_group[labels[edge.tail]], edge.head_group[labels[edge.head]]
         standard[edge.step] += edge.staging[pair]
+        large[edge.step] += edge.large[pair]
     capacity = problem.capacity
     rounded = -(-int(interleaved.max()) // capacity.granule) * capacity.granule
-    contiguous = max(int(node.contiguous[label]) for node, label in chosen)
     return bool(
         interleaved.max() <= capacity.interleaved
         and standard.max() + rounded <= capacity.total
-        and contiguous <= max(capacity.low, capacity.high - rounded)
+        and large.max() + rounded <= capacity.high
     )
 
 

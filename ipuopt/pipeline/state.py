@@ -1,0 +1,85 @@
+"""What the steps of one search share and find, and the result that is made of it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from ipuopt.events import Events
+from ipuopt.limits import Limits
+from ipuopt.options import SolveOptions
+from ipuopt.pipeline.build import Complete
+from ipuopt.pipeline.watch import Watch
+from ipuopt.report import Limit, SolveReport
+from ipuopt.result import Result, Total
+from ipuopt.workload.model import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What the steps of one search share."""
+
+    workload: Workload
+    options: SolveOptions
+    limits: Limits
+    events: Events
+    watch: Watch
+    started_s: float
+
+
+@dataclass(slots=True)
+class State:
+    """What is known so far.
+
+    Attributes
+    ----------
+    heuristic, main
+        Program of the heuristics, program of the solvers.
+    report
+        Of the mapping.
+    cut
+        Whether the clock ended a search before its counters did.
+    crashed
+        Whether a solver failed and the run went on without it.
+    """
+
+    heuristic: Complete | None = None
+    main: Complete | None = None
+    report: SolveReport | None = None
+    cut: bool = False
+    crashed: bool = False
+
+
+def result_of(search: Search, state: State, best: Complete, limit: Limit | None) -> Result:
+    """Result that holds ``best`` and everything known about the search."""
+    report, heuristic = state.report, state.heuristic
+    reports = (() if report is None else (report,)) + best.reports
+    cut = state.cut or search.limits.remaining_s() == 0.0
+    disturbed = cut or state.crashed or search.watch.reason is not None
+    return Result(
+        workload=search.workload,
+        options=search.options,
+        wall_time_s=time.monotonic() - search.started_s,
+        built=best.built,
+        reports=reports,
+        total=Total(
+            heuristic=None if heuristic is None else heuristic.cycles,
+            objective=best.cycles,
+            bound=None if report is None else report.bound,
+        ),
+        limit=limit,
+        repeatable=search.options.deterministic and not disturbed,
+    )
+
+
+def limit_of(search: Search, state: State, reports: tuple[SolveReport, ...]) -> Limit | None:
+    """Why the run ended early; of several reasons the one that decided."""
+    if search.watch.reason is not None:
+        return search.watch.reason
+    if state.crashed:
+        return Limit.SOLVER
+    every = (*reports, *(() if state.report is None else (state.report,)))
+    stopped = {report.limit for report in every if report.limit is not None}
+    if search.limits.remaining_s() == 0.0 or Limit.TIME in stopped:
+        return Limit.TIME
+    return min(stopped, default=None)

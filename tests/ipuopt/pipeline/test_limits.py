@@ -1,0 +1,175 @@
+"""Limits, crashes and what is handed out before the end, on a small workload."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import ipuopt
+from ipuopt.events import Events
+from ipuopt.models import mapping
+from ipuopt.options import SolveOptions
+from ipuopt.report import Limit
+from ipuopt.result import Result
+
+FLOW = "ipuopt.pipeline.flow"
+
+
+def workload() -> ipuopt.Workload:
+    """Two products with Gelu between, cut unevenly."""
+    return ipuopt.from_dict(
+        {
+            "ipuopt": 1,
+            "name": "small",
+            "target": {"chip": "ipu21", "tiles": 8},
+            "inputs": {"x": {"shape": [40, 48]}},
+            "parameters": {"w1": {"shape": [48, 80]}, "w2": {"shape": [80, 32]}},
+            "operations": {
+                "h": {"op": "MatMul", "inputs": ["x", "w1"]},
+                "a": {"op": "Gelu", "inputs": ["h"]},
+                "y": {"op": "MatMul", "inputs": ["a", "w2"]},
+            },
+            "outputs": ["y"],
+        }
+    )
+
+
+def options(**changes: Any) -> SolveOptions:
+    """One thread, repeatable, a minute at most."""
+    return replace(SolveOptions(time_limit_s=60.0, threads=1, deterministic=True), **changes)
+
+
+def _solve(started_s: float | None = None, **changes: Any) -> tuple[Result, list[Result]]:
+    """Result, and what was handed out before it."""
+    from ipuopt.pipeline import solve
+
+    early: list[Result] = []
+    events = Events(on_result=early.append)
+    return solve(workload(), options(**changes), events=events, started_s=started_s), early
+
+
+def test_repeatable_unless_the_clock_cut_it() -> None:
+    """Counters end the search: repeatable. A limit that has passed: the plan is there, and said."""
+    whole, early = _solve()
+    assert whole.repeatable
+    assert not any(result.repeatable for result in early)
+    cut, _ = _solve(started_s=time.monotonic() - 120)
+    assert (cut.repeatable, cut.limit) == (False, Limit.TIME)
+    assert cut.total.bound is not None and cut.total.bound <= cut.total.objective
+    free, _ = _solve(deterministic=False)
+    assert not free.repeatable
+
+
+def test_stages_end_with_the_deadline_in_repeatable_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mapping that uses up its share of the time makes the run one that is not repeatable."""
+    real = mapping.solve
+
+    def slow(problem: Any, limits: Any, **rest: Any) -> Any:
+        time.sleep(max(0.0, min(5.0, limits.remaining_s())))
+        return real(problem, limits, **rest)
+
+    monkeypatch.setattr("ipuopt.models.mapping.solve", slow)
+    result, _ = _solve(time_limit_s=6.0)
+    assert not result.repeatable
+
+
+def test_the_first_program_is_handed_out_with_a_bound() -> None:
+    """Whoever cuts the run off has a report of the mapping, and a bound of the total."""
+    result, early = _solve()
+    first = early[0]
+    assert first.limit is Limit.TIME
+    assert first.reports[0].stage == "mapping"
+    assert first.reports[0].objective == first.plan.cost
+    assert first.total.bound is not None and first.total.bound <= result.total.objective
+
+
+def test_a_given_plan_is_handed_out_early() -> None:
+    """The program of the heuristics is there before the solvers begin."""
+    plan = _solve()[0].plan
+    early: list[Result] = []
+    ipuopt.solve(workload(), options(), plan=plan, events=Events(on_result=early.append))
+    assert [result.plan for result in early] == [plan]
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("bad_alloc"), OSError(12, "fork")])
+@pytest.mark.parametrize("stage", ["mapping", "exchange"])
+def test_a_crash_leaves_the_heuristic_program(
+    stage: str, error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A solver that cannot be started or fails: the plan is kept, the report says why."""
+    real = mapping.solve
+
+    def fails(problem: Any, limits: Any, **rest: Any) -> Any:
+        if stage == "mapping" and limits.remaining_s() == 0.0:
+            return real(problem, limits, **rest)  # the report on the heuristic plan
+        raise error
+
+    monkeypatch.setattr(f"ipuopt.models.{stage}.solve", fails)
+    result, _ = _solve()
+    assert (result.limit, result.repeatable) == (Limit.SOLVER, False)
+    assert result.total.objective == result.total.heuristic
+    assert result.total.bound is not None
+    assert type(error).__name__ in result.reports[0].run.note
+    assert "the program built from heuristics is kept" in caplog.text
+
+
+def test_a_bug_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other exceptions are ours and come up."""
+
+    def fails(*_: Any, **__: Any) -> Any:
+        raise TypeError("a bug")
+
+    monkeypatch.setattr("ipuopt.models.exchange.solve", fails)
+    with pytest.raises(TypeError):
+        _solve()
+
+
+def test_the_limit_of_the_library_counts_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit begins with the call, before the solvers are imported."""
+    seen: list[float] = []
+
+    def record(*_: Any, started_s: float, **__: Any) -> None:
+        seen.append(started_s)
+
+    monkeypatch.setattr("ipuopt.pipeline.solve", record)
+    before = time.monotonic()
+    ipuopt.solve(workload(), options())
+    assert before <= seen[0] <= time.monotonic()
+
+
+def test_the_beam_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan of the beam is handed on to the mapping solve."""
+    from ipuopt.models.mapping import heuristics
+
+    widths: list[bool] = []
+
+    def counted(*arguments: Any, **rest: Any) -> Any:
+        widths.append(rest.get("guided", False))
+        return heuristics.beam_search(*arguments, **rest)
+
+    monkeypatch.setattr("ipuopt.models.mapping.beam_search", counted)
+    import importlib
+
+    strategy = importlib.import_module("ipuopt.models.mapping.solve")
+    monkeypatch.setattr(strategy, "beam_search", counted)
+    _solve()
+    assert widths.count(False) == 1
+
+
+def test_phases_are_named() -> None:
+    """Progress tells which phase it is about."""
+    stages: list[str] = []
+    told: set[str] = set()
+    events = Events(
+        on_stage=stages.append,
+        on_solution=lambda stage, _: told.add(stage),
+        on_bound=lambda stage, _: told.add(stage),
+    )
+    result = ipuopt.solve(workload(), options(), events=events)
+    phases = [report.model for report in result.reports if report.stage == "exchange"]
+    assert phases and [stage for stage in stages if stage.startswith("exchange")] == phases
+    assert told <= {"mapping", "placement", *phases}
+    assert set(phases) <= told
