@@ -19,6 +19,7 @@ from ipuopt.models.exchange.instance import Instance, instance
 from ipuopt.models.exchange.orders import topological
 from ipuopt.models.exchange.problem import BoolArray, IntArray, Problem, Solution
 from ipuopt.models.exchange.search import Budget, Search
+from ipuopt.models.exchange.sequence import sequence_bound
 from ipuopt.models.exchange.timing import horizon_of
 from ipuopt.models.exchange.widths import choices, qualifying
 from ipuopt.report import Limit, RunInfo, SolveReport, SolveStatus, TracePoint, status_of
@@ -85,21 +86,25 @@ class _Run:
         self.refused = False
         self.bound, self.source = lower_bound(problem, free=free)
         limits.on_bound(STAGE, self.bound)
-        phase = instance(problem)
-        self.baseline = Solution(append_starts(phase), problem.paired)
-        self.paired = problem.paired
+        self.begun = warm is not None and self._valid(warm)
+        if warm is not None and self.begun:
+            self.baseline = warm
+        else:
+            self.baseline = Solution(append_starts(instance(problem)), problem.paired)
+        self.paired = self.baseline.paired
+        phase = instance(problem, self.paired)
         self.search = Search(phase, self.baseline.start, limits.expired)
         self.heuristic = self.search.horizon
-        if warm is not None and (free or np.array_equal(warm.paired, problem.paired)):
-            self._warm(warm)
         self._progress()
 
-    def _warm(self, warm: Solution) -> None:
+    def _valid(self, warm: Solution) -> bool:
+        """Whether a schedule to start from is one of the widths asked for."""
+        if not self.free and not np.array_equal(warm.paired, self.problem.paired):
+            return False
         if check(self.problem, warm):
             self.notes.append("the schedule to start from is not valid")
-            return
-        if horizon(self.problem, warm) < self.search.horizon:
-            self._widths(warm.paired, warm.start)
+            return False
+        return True
 
     def _widths(self, paired: BoolArray, start: IntArray) -> None:
         """Go on with other widths and a valid schedule of them."""
@@ -120,20 +125,39 @@ class _Run:
     def finish(self) -> tuple[Solution, SolveReport]:
         """Run the stages and report."""
         budget = Budget.of(self.limits)
-        if self.free and self.search.horizon > self.target:
-            self._choose_widths(budget)
-        improve.portfolio(self.search, self.target, budget)
-        self._progress()
+        if not self.begun:
+            if self.free and self.search.horizon > self.target:
+                self._choose_widths(budget)
+            improve.portfolio(self.search, self.target, budget)
+            self._progress()
+            self._set_up_times()
         ways: list[Callable[[], None]] = [
             partial(eject.push, self.search, self.target, budget, self.limits.seed),
             self._components,
         ]
+        if self.limits.seed % 2:  # a search that is begun again tries the other way round
+            ways.reverse()
         for way in ways:
             if self.search.horizon > self.target and not self.limits.expired():
                 way()
                 self._progress()
         self._alternate(budget)
         return self._report()
+
+    def _set_up_times(self) -> None:
+        """A bound by orders of the most loaded machines, which takes longer than the others."""
+        if self._decided() or self.search.horizon <= self.target or self.limits.expired():
+            return
+        self._raise(*sequence_bound(self.search.forward))
+
+    def _decided(self) -> bool:
+        """Whether widths are a decision: then bounds of the widths at hand prove nothing."""
+        return self.free and bool(qualifying(self.problem).any())
+
+    def _raise(self, bound: int, source: str) -> None:
+        if bound > self.bound:
+            self.bound, self.source = bound, source
+            self.limits.on_bound(STAGE, self.bound)
 
     def _alternate(self, budget: Budget) -> None:
         """Perturbed orders and local search in turn, until neither gains any more."""
@@ -214,10 +238,8 @@ class _Run:
         if answer.start is not None:
             self._offer(answer.start, phase, transfers)
             self._keep(answer.start, phase, transfers)
-        decided = self.free and bool(qualifying(self.problem).any())
-        if not decided and answer.bound is not None and answer.bound > self.bound:
-            self.bound, self.source = answer.bound, "cp-sat"
-            self.limits.on_bound(STAGE, self.bound)
+        if not self._decided() and answer.bound is not None:
+            self._raise(answer.bound, "cp-sat")
         self._progress()
 
     def _offer(self, found: IntArray, phase: Instance, transfers: IntArray) -> None:
