@@ -10,10 +10,11 @@ from ortools.sat.python import cp_model
 from ipuopt.limits import Limits
 from ipuopt.models.exchange.exact_model import build, hint_of
 from ipuopt.models.exchange.instance import Instance
+from ipuopt.models.exchange.orders import topological
 from ipuopt.models.exchange.pairs import pairs_of
 from ipuopt.models.exchange.problem import BoolArray, IntArray
 from ipuopt.models.exchange.sequence import sequences
-from ipuopt.models.exchange.sequenced import in_sequence
+from ipuopt.models.exchange.sequenced import sequence_keys, starts_in_order
 from ipuopt.models.exchange.timing import horizon_of
 from ipuopt.report import SolveStatus
 from ipuopt.solvers import cpsat
@@ -61,9 +62,10 @@ def solve_component(
     that the checker accepts.
     """
     pairs = pairs_of(phase)
-    orders = sequences(phase)
-    least = max(least, *(order.bound for order in orders), 0)
-    found = in_sequence(phase, pairs, orders, start)
+    machines = sequences(phase)
+    least = max((least, *(machine.bound for machine in machines)))
+    order = topological(phase, sequence_keys(machines, start))
+    found = starts_in_order(phase, pairs, order)
     cuts = coinciding(phase, found, pointers)
     most = horizon_of(start, phase.tail)
     if not cuts and horizon_of(found, phase.tail) < most:

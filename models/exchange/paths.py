@@ -62,6 +62,16 @@ def shortest_order(setup: IntArray, head: IntArray, tail: IntArray) -> tuple[int
     return int(value), _completed(setup, head, tail, through, nodes[path])
 
 
+def nearest_order(setup: IntArray, head: IntArray) -> IntArray:
+    """Least head first, then always the job with the least set-up time."""
+    left = np.ones(len(head), np.bool_)
+    order = [int(np.argmin(head))]
+    while len(order) < len(head):
+        left[order[-1]] = False
+        order.append(int(np.argmin(np.where(left, setup[order[-1]], FAR))))
+    return np.array(order)
+
+
 @kernel
 def _kinds(setup: IntArray, head: IntArray, tail: IntArray) -> IntArray:
     """Number of each job's kind: those that may be exchanged without any difference."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ipuopt.models.exchange.instance import Instance
-from ipuopt.models.exchange.paths import shortest_order
+from ipuopt.models.exchange.paths import nearest_order, shortest_order
 from ipuopt.models.exchange.problem import IntArray
 from ipuopt.models.exchange.setups import Hots, Machine, hots_of, setup_times
 
@@ -52,36 +52,51 @@ def sequence_bound(phase: Instance, effort: int = EFFORT) -> tuple[int, str]:
 
 
 def sequences(phase: Instance, effort: int = EFFORT) -> list[Sequence]:
-    """Shortest orders of the machines most loaded, each set of transfers once.
+    """Orders of the machines most loaded, each set of transfers once; those without set-ups not.
 
-    As :func:`sequence_bound`. Machines are the muxes, the send buses, and the hot elements.
+    As :func:`sequence_bound`. Machines are the muxes, the send buses, and the hot elements. Where
+    the nearest next job will do, no shorter order is looked for.
     """
     hots = hots_of(phase)
     machines = _machines(phase, hots)
     machines.sort(key=lambda machine: -_simple(phase, machine))
     seen: set[tuple[int, bytes]] = set()
-    result = []
+    result: list[Sequence] = []
+    best = 0
     for machine in machines:
-        key = machine.family, machine.transfer.tobytes()
+        jobs = machine.transfer
+        key = machine.family, jobs.tobytes()
         if key in seen:
             continue
         seen.add(key)
-        jobs = machine.transfer
         effort -= len(jobs) * int((1 + phase.bounds[jobs + 1] - phase.bounds[jobs]).sum())
         if effort < 0:
             break
-        result.append(_sequence(phase, hots, machine))
+        setup = setup_times(phase, hots, machine)
+        if setup.any():
+            result.append(_sequence(phase, machine, setup, best))
+            best = max(best, result[-1].bound)
     return result
 
 
-def _sequence(phase: Instance, hots: Hots, machine: Machine) -> Sequence:
-    setup = setup_times(phase, hots, machine)
+def _sequence(phase: Instance, machine: Machine, setup: IntArray, best: int) -> Sequence:
+    """A shortest order, or any that ends at ``best`` at most."""
     head, tail = _ends(phase, machine)
-    value, order = shortest_order(setup, head, tail)
+    work = int(machine.length.sum())
+    bound = work + int(head.min() + tail.min())
+    order = nearest_order(setup, head)
+    steps = _steps(machine, setup, head, order)
+    if steps[-1] + machine.length[order[-1]] + tail[order[-1]] > best:
+        value, order = shortest_order(setup, head, tail)
+        bound = work + value
+        steps = _steps(machine, setup, head, order)
+    return Sequence(bound, machine, machine.transfer[order], steps - machine.first[order])
+
+
+def _steps(machine: Machine, setup: IntArray, head: IntArray, order: IntArray) -> IntArray:
+    """First event of each job of an order."""
     steps = machine.length[order[:-1]] + setup[order[:-1], order[1:]]
-    start = head[order[0]] + np.concatenate((np.zeros(1, np.int64), np.cumsum(steps)))
-    bound = value + int(machine.length.sum())
-    return Sequence(bound, machine, machine.transfer[order], start - machine.first[order])
+    return head[order[0]] + np.concatenate((np.zeros(1, np.int64), np.cumsum(steps)))
 
 
 def _ends(phase: Instance, machine: Machine) -> tuple[IntArray, IntArray]:
@@ -106,8 +121,12 @@ def _machines(phase: Instance, hots: Hots) -> list[Machine]:
     sending = np.repeat(everyone, np.diff(hots.send_start))
     receiving = np.repeat(everyone, np.diff(hots.receive_start))
     tiles = phase.tiles
+    wide = np.flatnonzero(phase.partner >= 0)
+    reserved = phase.partner[wide]
     lists = (
         (phase.source, everyone, none, phase.words),
+        (reserved, wide, 0 * wide, phase.words[wide]),
+        (tiles + reserved, wide, 0 * wide, phase.words[wide]),
         (tiles + phase.receiver, receives, phase.window, phase.window_length),
         (2 * tiles + hots.send_element, sending, 0 * sending, phase.words[sending]),
         (
@@ -118,7 +137,7 @@ def _machines(phase: Instance, hots: Hots) -> list[Machine]:
         ),
     )
     row, transfer, first, length = (np.concatenate(columns) for columns in zip(*lists, strict=True))
-    family = np.repeat([0, 1, 2, 2], [len(columns[0]) for columns in lists])
+    family = np.minimum(row // tiles, 2)
     order = np.lexsort((transfer, row))
     cuts = np.flatnonzero(np.diff(row[order], prepend=-1, append=-1))
     return [

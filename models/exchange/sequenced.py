@@ -6,25 +6,20 @@ import numpy as np
 
 from ipuopt.compiled import kernel
 from ipuopt.models.exchange.instance import Instance
-from ipuopt.models.exchange.orders import topological
 from ipuopt.models.exchange.pairs import Pairs
 from ipuopt.models.exchange.problem import IntArray
 from ipuopt.models.exchange.sequence import Sequence
 
 
-def in_sequence(
-    phase: Instance, pairs: Pairs, sequences: list[Sequence], start: IntArray
-) -> IntArray:
-    """Earliest starts in the orders of the machines that the bound names first.
+def sequence_keys(sequences: list[Sequence], start: IntArray) -> IntArray:
+    """Starts of transfers in the orders of the machines that the bound names first.
 
     Parameters
     ----------
-    phase, pairs
-        A component, and what it forbids.
     sequences
-        Shortest orders of its machines; one with transfers that an earlier one orders is left out.
+        Orders of machines; one with transfers that an earlier one orders is left out.
     start
-        Starts that order the other transfers.
+        Starts of the transfers that none of them orders.
     """
     key = start.copy()
     free = np.ones(len(start), np.bool_)
@@ -33,7 +28,7 @@ def in_sequence(
         if free[jobs].all():
             free[jobs] = False
             key[jobs] = sequence.start
-    return starts_in_order(phase, pairs, topological(phase, key))
+    return key
 
 
 def starts_in_order(phase: Instance, pairs: Pairs, order: IntArray) -> IntArray:

@@ -113,9 +113,16 @@ def _least_difference(p: Instance, hots: Hots, i: int, j: int, place: IntArray, 
             gap = max(gap, p.lag[pair])
     while True:
         before = gap
-        if p.source[i] == p.source[j]:
+        if p.source[j] in (p.source[i], p.partner[i]) or p.source[i] == p.partner[j]:
             gap = _past(gap, 0, p.words[i], 0, p.words[j])
+        if p.partner[j] >= 0 and place[p.partner[j]] >= 0:
+            other = place[p.partner[j]]
+            gap = _past(gap, p.window[other], p.window_length[other], 0, p.words[j])
+            gap = _past(gap, p.write[other], p.write_length[other], 0, p.words[j])
         for receive in range(p.bounds[j], p.bounds[j + 1]):
+            if p.receiver[receive] == p.partner[i]:
+                gap = _past(gap, 0, p.words[i], p.window[receive], p.window_length[receive])
+                gap = _past(gap, 0, p.words[i], p.write[receive], p.write_length[receive])
             other = place[p.receiver[receive]]
             if other >= 0:
                 gap = _past(

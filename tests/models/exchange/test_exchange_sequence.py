@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
 
@@ -13,12 +14,14 @@ from hypothesis import strategies as st
 from ipuopt.limits import Limits
 from ipuopt.models.exchange import Problem, Solution, append_only, check, horizon, paths, solve
 from ipuopt.models.exchange.instance import instance
+from ipuopt.models.exchange.orders import topological
 from ipuopt.models.exchange.pairs import pairs_of
 from ipuopt.models.exchange.paths import shortest_order
 from ipuopt.models.exchange.problem import IntArray
 from ipuopt.models.exchange.sequence import SEQUENCE, sequence_bound, sequences
-from ipuopt.models.exchange.sequenced import in_sequence
+from ipuopt.models.exchange.sequenced import sequence_keys, starts_in_order
 from ipuopt.models.exchange.setups import hots_of, setup_times
+from ipuopt.models.exchange.widths import qualifying
 from ipuopt.target.fabric import time_to_mux
 
 Transfer = tuple[int, int, int, Sequence[tuple[int, int]]]
@@ -129,6 +132,19 @@ def test_bound_against_exhaustive_search(
     assert sequence_bound(instance(phase))[0] <= least_of(phase, known)
 
 
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(s, marks=pytest.mark.slow) for s in range(3, 24))]
+)
+def test_bound_of_given_widths_against_exhaustive_search(
+    wide_phase: TinyPhase, least_of: Optimum, seed: int
+) -> None:
+    phase = wide_phase(seed)
+    given_widths = dataclasses.replace(phase, paired=qualifying(phase))
+    known = append_only(given_widths)
+    optimum = least_of(given_widths, dataclasses.replace(known, paired=given_widths.paired))
+    assert sequence_bound(instance(given_widths))[0] <= optimum
+
+
 @given(st.data())
 @settings(max_examples=30, deadline=None)
 def test_no_valid_schedule_ends_before_the_bound(phases: Phases, data: st.DataObject) -> None:
@@ -147,12 +163,26 @@ def test_starts_in_sequence_keep_all_rules_but_those_of_controls(
     problem = data.draw(phases())
     phase = instance(problem)
     pairs = pairs_of(phase)
-    start = in_sequence(phase, pairs, sequences(phase), append_only(problem).start)
+    key = sequence_keys(sequences(phase), append_only(problem).start)
+    start = starts_in_order(phase, pairs, topological(phase, key))
     assert {label for label, _ in check(problem, Solution(start))} <= {"E4", "E7"}
 
 
 def test_effort_bounds_what_is_looked_at(make_phase: MakePhase) -> None:
-    phase = instance(make_phase([(0, A, 10, [(5, B)]), (2, A, 10, [(5, C)])]))
+    """The muxes of both tiles have the same transfers."""
+    phase = instance(make_phase([(0, A, 100, [(5, B), (40, B)]), (62, A, 100, [(5, C), (40, C)])]))
     assert len(sequences(phase)) == 1
     assert sequences(phase, 0) == []
     assert sequence_bound(phase, 0) == (0, SEQUENCE)
+
+
+def test_a_reserved_partner_receives_neither_before_nor_after_without_a_set_up(
+    make_phase: MakePhase,
+) -> None:
+    """Tile 1 is reserved from P on while tile 0 sends 64 items; X and Y are later than P."""
+    problem = make_phase(
+        [(0, A, 128, [(4, B), (5, B)]), (30, A, 100, [(1, B)])], paired=[True, False]
+    )
+    setup = machine_of(problem, 1, 0, 1)
+    write = instance(problem).write[2] - instance(problem).window[2]
+    assert setup.tolist() == [[0, 0], [write, 0]]
