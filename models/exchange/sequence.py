@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ipuopt.models.exchange.claims import BUSES
 from ipuopt.models.exchange.instance import Instance
 from ipuopt.models.exchange.paths import nearest_order, shortest_order
 from ipuopt.models.exchange.problem import IntArray
-from ipuopt.models.exchange.setups import Hots, Machine, hots_of, setup_times
+from ipuopt.models.exchange.setups import Machine, setup_times
+from ipuopt.models.exchange.takes import Takes, takes_of
 
 SEQUENCE = "sequence with set-up times"
 
@@ -57,8 +59,8 @@ def sequences(phase: Instance, effort: int = EFFORT) -> list[Sequence]:
     As :func:`sequence_bound`. Machines are the muxes, the send buses, and the hot elements. Where
     the nearest next job will do, no shorter order is looked for.
     """
-    hots = hots_of(phase)
-    machines = _machines(phase, hots)
+    takes = takes_of(phase)
+    machines = _machines(phase, takes)
     machines.sort(key=lambda machine: -_simple(phase, machine))
     seen: set[tuple[int, bytes]] = set()
     result: list[Sequence] = []
@@ -72,7 +74,7 @@ def sequences(phase: Instance, effort: int = EFFORT) -> list[Sequence]:
         effort -= len(jobs) * int((1 + phase.bounds[jobs + 1] - phase.bounds[jobs]).sum())
         if effort < 0:
             break
-        setup = setup_times(phase, hots, machine)
+        setup = setup_times(phase, takes, machine)
         if setup.any():
             result.append(_sequence(phase, machine, setup, best))
             best = max(best, result[-1].bound)
@@ -95,8 +97,9 @@ def _sequence(phase: Instance, machine: Machine, setup: IntArray, best: int) -> 
 
 def _steps(machine: Machine, setup: IntArray, head: IntArray, order: IntArray) -> IntArray:
     """First event of each job of an order."""
-    steps = machine.length[order[:-1]] + setup[order[:-1], order[1:]]
-    return head[order[0]] + np.concatenate((np.zeros(1, np.int64), np.cumsum(steps)))
+    steps = np.zeros_like(order)
+    np.cumsum(machine.length[order[:-1]] + setup[order[:-1], order[1:]], out=steps[1:])
+    return steps + head[order[0]]
 
 
 def _ends(phase: Instance, machine: Machine) -> tuple[IntArray, IntArray]:
@@ -113,35 +116,18 @@ def _simple(phase: Instance, machine: Machine) -> int:
     return int(head.min() + machine.length.sum() + tail.min())
 
 
-def _machines(phase: Instance, hots: Hots) -> list[Machine]:
-    """All machines of two jobs or more."""
-    everyone = np.arange(len(phase.words))
-    none = np.zeros(len(everyone), np.int64)
-    receives = np.repeat(everyone, np.diff(phase.bounds))
-    sending = np.repeat(everyone, np.diff(hots.send_start))
-    receiving = np.repeat(everyone, np.diff(hots.receive_start))
+def _machines(phase: Instance, takes: Takes) -> list[Machine]:
+    """All machines of two jobs or more; they take the events of the bus, elements as well."""
     tiles = phase.tiles
-    wide = np.flatnonzero(phase.partner >= 0)
-    reserved = phase.partner[wide]
-    lists = (
-        (phase.source, everyone, none, phase.words),
-        (reserved, wide, 0 * wide, phase.words[wide]),
-        (tiles + reserved, wide, 0 * wide, phase.words[wide]),
-        (tiles + phase.receiver, receives, phase.window, phase.window_length),
-        (2 * tiles + hots.send_element, sending, 0 * sending, phase.words[sending]),
-        (
-            2 * tiles + hots.receive_element,
-            receiving,
-            hots.receive_first,
-            phase.words[receiving],
-        ),
-    )
-    row, transfer, first, length = (np.concatenate(columns) for columns in zip(*lists, strict=True))
-    family = np.minimum(row // tiles, 2)
-    order = np.lexsort((transfer, row))
-    cuts = np.flatnonzero(np.diff(row[order], prepend=-1, append=-1))
+    hot = takes.row >= BUSES * tiles
+    machine = np.where(hot, np.minimum(takes.row, takes.against), takes.row)
+    length = np.where(hot, phase.words[takes.transfer], takes.length)
+    family = np.where(hot, 2, takes.row // tiles)
+    keep = np.flatnonzero(hot | (takes.row < 2 * tiles))
+    order = keep[np.argsort(machine[keep], kind="stable")]
+    cuts = np.flatnonzero(np.diff(machine[order], prepend=-1, append=-1))
     return [
-        Machine(int(family[jobs[0]]), transfer[jobs], first[jobs], length[jobs])
+        Machine(int(family[jobs[0]]), takes.transfer[jobs], takes.first[jobs], length[jobs])
         for jobs in (order[a:b] for a, b in itertools.pairwise(cuts))
         if len(jobs) > 1
     ]

@@ -20,7 +20,8 @@ from ipuopt.models.exchange.paths import shortest_order
 from ipuopt.models.exchange.problem import IntArray
 from ipuopt.models.exchange.sequence import SEQUENCE, sequence_bound, sequences
 from ipuopt.models.exchange.sequenced import sequence_keys, starts_in_order
-from ipuopt.models.exchange.setups import hots_of, setup_times
+from ipuopt.models.exchange.setups import setup_times
+from ipuopt.models.exchange.takes import takes_of
 from ipuopt.models.exchange.widths import qualifying
 from ipuopt.target.fabric import time_to_mux
 
@@ -41,7 +42,7 @@ def machine_of(problem: Problem, family: int, *jobs: int) -> IntArray:
         for sequence in sequences(phase)
         if sequence.machine.family == family and sequence.machine.transfer.tolist() == list(jobs)
     )
-    return setup_times(phase, hots_of(phase), found)
+    return setup_times(phase, takes_of(phase), found)
 
 
 def test_the_tile_reached_latest_makes_the_next_wait(make_phase: MakePhase) -> None:
