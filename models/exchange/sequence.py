@@ -99,7 +99,8 @@ def _steps(machine: Machine, setup: IntArray, head: IntArray, order: IntArray) -
     """First event of each job of an order."""
     steps = np.zeros_like(order)
     np.cumsum(machine.length[order[:-1]] + setup[order[:-1], order[1:]], out=steps[1:])
-    return steps + head[order[0]]
+    steps += head[order[0]]
+    return steps
 
 
 def _ends(phase: Instance, machine: Machine) -> tuple[IntArray, IntArray]:
