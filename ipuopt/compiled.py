@@ -16,7 +16,7 @@ from ipuopt.interpreted import prefer_interpreter
 
 F = TypeVar("F", bound=Callable[..., object])
 
-_DECORATED = re.compile(rb"^@(small_)?kernel$", re.MULTILINE)
+_DECORATED = re.compile(rb"^@(small_|inner_)?kernel$", re.MULTILINE)
 
 
 @cache
@@ -57,14 +57,40 @@ def kernel(function: F) -> F:
     A kernel releases the interpreter lock: other threads show progress and hear signals while it
     runs. So its arrays must not be changed by another thread meanwhile.
     """
+    return cast(F, _cached(function))
+
+
+def _cached(function: Callable[..., object], **options: bool) -> Any:
+    """Dispatcher of numba; none has code by which C would call it."""
     config: Any = numba.config
+    compiler: Any = numba.njit  # some of its options are not in its annotations
     chosen = config.CACHE_DIR
     # numba looks here when it decorates; other users of numba in this process keep their folder.
     config.CACHE_DIR = cache_folder()
     try:
-        return cast(F, numba.njit(cache=True, nogil=True)(function))
+        return compiler(cache=True, nogil=True, no_cfunc_wrapper=True, **options)(function)
     finally:
         config.CACHE_DIR = chosen
+
+
+def inner_kernel(function: F) -> F:
+    """Compile as :func:`kernel` does, for calls from other kernels; ``function`` allocates nothing.
+
+    To take a tuple of twenty arrays apart for a call from Python, and to count references to all of
+    them, is more code than most functions have themselves. A call from Python compiles that code as
+    well, each time that Python runs.
+    """
+    compiled = _cached(function, no_cpython_wrapper=True, _nrt=False)
+    if hasattr(compiled, "_compile_for_args"):
+
+        @cache
+        def whole() -> Any:
+            return numba.njit(nogil=True)(function)
+
+        # The dispatcher calls what it has inserted, or else what this gives.
+        compiled._insert = lambda *_, **__: None
+        compiled._compile_for_args = lambda *_, **__: whole()
+    return cast(F, compiled)
 
 
 def small_kernel(function: F) -> F:

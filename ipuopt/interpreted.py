@@ -90,6 +90,8 @@ def _callable(kernel: Any) -> bool:
 
     Code returns an unsigned word as an int, whose complement is another one.
     """
+    if kernel.targetoptions.get("no_cpython_wrapper"):
+        return False
     return kernel.py_func.__annotations__.get("return") in _PLAIN and _in_cache(kernel)
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from ipuopt.compiled import cache_folder, sources_stamp
 from ipuopt.interpreted import while_compiling
 
-KERNEL = "insertion.insert_all"
+KERNEL = "insertion._insert_all"
 """The kernel that is compiled last of those that take long: its code means that all are there."""
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import inner_kernel, kernel
 
 BitRows = npt.NDArray[np.uint64]
 
 FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-@kernel
+@inner_kernel
 def highest_bit(word: np.uint64) -> int:
     """Number of the highest set bit of a word that is not 0."""
     place = 0
@@ -23,19 +23,19 @@ def highest_bit(word: np.uint64) -> int:
     return place
 
 
-@kernel
+@inner_kernel
 def lowest_bit(word: np.uint64) -> int:
     """Number of the lowest set bit of a word that is not 0."""
     return highest_bit(word & (~word + np.uint64(1)))
 
 
-@kernel
+@inner_kernel
 def _span_mask(first: int, stop: int) -> np.uint64:
     """Bits ``[first, stop)`` of one word, 0 <= first < stop <= 64."""
     return (FULL >> np.uint64(64 - (stop - first))) << np.uint64(first)
 
 
-@kernel
+@inner_kernel
 def bit(rows: BitRows, row: int, event: int) -> int:
     """1 if an event is taken, 0 if it is free or outside the row."""
     if event < 0 or event >= rows.shape[1] << 6:
@@ -53,7 +53,7 @@ def fill(rows: BitRows, row: int, first: int, stop: int) -> None:
         first = end
 
 
-@kernel
+@inner_kernel
 def flip(rows: BitRows, row: int, first: int, stop: int) -> None:
     """Free events ``[first, stop)`` of a row where all are taken."""
     while first < stop:
@@ -77,7 +77,7 @@ def last_taken(rows: BitRows, row: int, first: int, stop: int) -> int:
     return -1
 
 
-@kernel
+@inner_kernel
 def _events(rows: BitRows, row: int, first: int) -> np.uint64:
     """Events ``[first, first + 64)`` as one word; those outside the row are free."""
     word = first >> 6
@@ -90,7 +90,7 @@ def _events(rows: BitRows, row: int, first: int) -> np.uint64:
     return (low >> shift) | (high << (np.uint64(64) - shift))
 
 
-@kernel
+@inner_kernel
 def taken_starts(rows: BitRows, row: int, first: int, length: int) -> np.uint64:
     """Bit ``i`` is set if an event of ``[first + i, first + i + length)`` is taken.
 

@@ -91,7 +91,7 @@ def _spans(problem: Problem, options: list[Timing]) -> _Spans:
     payload = np.stack([option.payload for option in options])
     tails = np.stack([option.tail for option in options])
     head = options[0].head.copy()
-    _chained(bounds, pairs.before, payload, head, tails)
+    _chained(bounds, pairs.before, payload, payload.min(axis=0), head, tails)
     transfer = np.repeat(np.arange(len(problem)), np.diff(problem.destination_start))
 
     def least(which: IntArray, offsets: list[IntArray], lengths: list[IntArray]) -> Jobs:
@@ -114,18 +114,26 @@ def _spans(problem: Problem, options: list[Timing]) -> _Spans:
 
 @kernel
 def _chained(
-    bounds: IntArray, before: IntArray, payload: IntArray, head: IntArray, tails: IntArray
+    bounds: IntArray,
+    before: IntArray,
+    payload: IntArray,
+    shortest: IntArray,
+    head: IntArray,
+    tails: IntArray,
 ) -> None:
     """Heads and tails through predecessors (E5), in place; listed order is a topological one.
 
-    ``payload`` and ``tails`` have a row for each width that a transfer may take.
+    ``payload`` and ``tails`` have a row for each width that a transfer may take, ``shortest`` is
+    the least payload.
     """
     for after in range(len(head)):
         for pair in range(bounds[after], bounds[after + 1]):
             first = before[pair]
-            head[after] = max(head[after], head[first] + payload[:, first].min())
+            head[after] = max(head[after], head[first] + shortest[first])
     for after in range(len(head) - 1, -1, -1):
-        rest = tails[:, after].min()
+        rest = tails[0, after]
+        for width in range(1, len(tails)):
+            rest = min(rest, tails[width, after])
         for pair in range(bounds[after], bounds[after + 1]):
             first = before[pair]
             for width in range(len(tails)):

@@ -8,6 +8,8 @@ By the same duality no preemptive schedule without heads and tails overlaps them
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ipuopt.compiled import kernel
@@ -32,23 +34,36 @@ def heaviest(
     """
     sends = np.argsort(problem.source, kind="stable")
     receives = np.argsort(problem.destination_tile, kind="stable")
-    tiles = np.arange(problem.tiles + 1)
     first = np.full(problem.tiles, np.iinfo(np.int64).max)
     owner = np.repeat(problem.source, np.diff(hot.send_start))
     np.minimum.at(first, owner, hot.send_element)
-    chosen = _choose(
-        np.searchsorted(problem.source[sends], tiles),
-        np.searchsorted(problem.destination_tile[receives], tiles),
-        _masks(hot.send_start, hot.send_element, first[owner])[sends],
-        _masks(
-            hot.receive_start,
-            hot.receive_element,
-            first[np.repeat(problem.destination_tile, np.diff(hot.receive_start))],
-        )[receives],
-        send[sends],
-        receive[receives],
+    theirs = first[np.repeat(problem.destination_tile, np.diff(hot.receive_start))]
+    out = _nodes(problem.source, _masks(hot.send_start, hot.send_element, first[owner]), send)
+    into = _nodes(
+        problem.destination_tile, _masks(hot.receive_start, hot.receive_element, theirs), receive
     )
-    return sends[chosen[0]], receives[chosen[1]]
+    left = np.zeros(len(out.mask), np.bool_)
+    right = np.zeros(len(into.mask), np.bool_)
+    searched = _searched(problem.tiles, out, into)
+    ours, them = (np.searchsorted(side.tile, (searched, searched + 1)) for side in (out, into))
+    sizes = (ours[1] - ours[0]).max(initial=0), (them[1] - them[0]).max(initial=0)
+    _cut_all(
+        (ours[0], ours[1], them[0], them[1]),
+        (out.mask, into.mask, out.weight, into.weight),
+        (left, right),
+        np.empty(sizes, np.int64),
+        np.empty((3, max(sizes, default=0)), np.int64),
+    )
+    # A cut with nothing on one side leaves no clique that has both.
+    good = np.zeros(problem.tiles, np.bool_)
+    good[out.tile[left]] = True
+    both = np.zeros(problem.tiles, np.bool_)
+    both[into.tile[~right]] = True
+    good &= both
+    return (
+        sends[(left & good[out.tile])[out.node[sends]]],
+        receives[(~right & good[into.tile])[into.node[receives]]],
+    )
 
 
 def _masks(start: IntArray, element: IntArray, first: IntArray) -> IntArray:
@@ -61,92 +76,100 @@ def _masks(start: IntArray, element: IntArray, first: IntArray) -> IntArray:
     return masks
 
 
-@kernel
-def _choose(
-    send_bounds: IntArray,
-    receive_bounds: IntArray,
-    send_mask: IntArray,
-    receive_mask: IntArray,
-    send: IntArray,
-    receive: IntArray,
-) -> tuple[BoolArray, BoolArray]:
-    """Members of the cliques, all spans sorted by tile."""
-    in_send = np.zeros(len(send), np.bool_)
-    in_receive = np.zeros(len(receive), np.bool_)
-    for tile in range(len(send_bounds) - 1):
-        ours = slice(send_bounds[tile], send_bounds[tile + 1])
-        theirs = slice(receive_bounds[tile], receive_bounds[tile + 1])
-        out, into = np.unique(send_mask[ours]), np.unique(receive_mask[theirs])
-        if not len(out) or not len(into) or out[-1] <= 0 or out[0] < 0 or into[0] < 0:
-            continue
-        give = np.zeros(len(out), np.int64)
-        take = np.zeros(len(into), np.int64)
-        for k in range(send_bounds[tile], send_bounds[tile + 1]):
-            give[np.searchsorted(out, send_mask[k])] += send[k]
-        for k in range(receive_bounds[tile], receive_bounds[tile + 1]):
-            take[np.searchsorted(into, receive_mask[k])] += receive[k]
-        from_left, from_right = _least_cut(out, into, give, take)
-        if not from_left.any() or from_right.all():
-            continue
-        for k in range(send_bounds[tile], send_bounds[tile + 1]):
-            in_send[k] = from_left[np.searchsorted(out, send_mask[k])]
-        for k in range(receive_bounds[tile], receive_bounds[tile + 1]):
-            in_receive[k] = not from_right[np.searchsorted(into, receive_mask[k])]
-    return in_send, in_receive
+class _Nodes(NamedTuple):
+    """Spans of a tile that touch the same elements, sorted by (tile, mask), and that of each span."""
+
+    tile: IntArray
+    mask: IntArray
+    weight: IntArray
+    node: IntArray
+
+
+def _nodes(tile: IntArray, mask: IntArray, weight: IntArray) -> _Nodes:
+    order = np.lexsort((mask, tile))
+    fresh = (np.diff(tile[order], prepend=-1) != 0) | (np.diff(mask[order], prepend=-2) != 0)
+    begin = np.flatnonzero(fresh)
+    node = np.empty_like(order)
+    node[order] = np.cumsum(fresh) - 1
+    total = np.add.reduceat(weight[order], begin) if len(begin) else weight
+    return _Nodes(tile[order][begin], mask[order][begin], total, node)
+
+
+def _searched(tiles: int, out: _Nodes, into: _Nodes) -> IntArray:
+    """Tiles that send from shared elements, and have no span of too many elements."""
+    sends, receives, bad = np.zeros((3, tiles), np.bool_)
+    sends[out.tile[out.mask > 0]] = True
+    receives[into.tile] = True
+    for side in (out, into):
+        bad[side.tile[side.mask < 0]] = True
+    return np.flatnonzero(sends & receives & ~bad)
 
 
 @kernel
-def _least_cut(
-    out: IntArray, into: IntArray, give: IntArray, take: IntArray
-) -> tuple[BoolArray, BoolArray]:
-    """Nodes on the source's side of a least cut; arcs join masks without a common bit.
+def _cut_all(
+    bounds: tuple[IntArray, IntArray, IntArray, IntArray],
+    nodes: tuple[IntArray, IntArray, IntArray, IntArray],
+    sides: tuple[BoolArray, BoolArray],
+    flow: IntArray,
+    scratch: IntArray,
+) -> None:
+    """Nodes on the source's side of a least cut of each tile; weights are used up.
 
-    Augmenting paths; ``give`` and ``take`` are used up.
+    Arcs join masks without a common bit: augmenting paths. ``flow`` and ``scratch`` have room for
+    the nodes of any tile.
     """
-    flow = np.zeros((len(out), len(into)), np.int64)
-    while True:
-        left = give > 0
-        right = np.zeros(len(into), np.bool_)
-        to_left = np.full(len(out), -1, np.int64)
-        to_right = np.full(len(into), -1, np.int64)
-        queue = [0]
-        queue.clear()
-        for one in range(len(out)):
-            if left[one]:
-                queue.append(one)
-        end = -1
-        while queue and end < 0:
-            one = queue.pop()
-            for other in range(len(into)):
-                if right[other] or out[one] & into[other]:
-                    continue
-                right[other] = True
-                to_right[other] = one
-                if take[other] > 0:
-                    end = other
-                    break
-                for back in range(len(out)):
-                    if not left[back] and flow[back, other] > 0:
-                        left[back] = True
-                        to_left[back] = other
-                        queue.append(back)
-        if end < 0:
-            return left, right
-        amount, other = take[end], end
+    for tile in range(len(bounds[0])):
+        ours, theirs = bounds[0][tile], bounds[2][tile]
+        count, other_count = bounds[1][tile] - ours, bounds[3][tile] - theirs
+        out, into, give, take = nodes
+        left, right = sides
+        to_left, to_right, queue = scratch
+        for one in range(count):
+            for other in range(other_count):
+                flow[one, other] = 0
         while True:
-            one = to_right[other]
-            other = to_left[one]
-            if other < 0:
-                amount = min(amount, give[one])
+            size = 0
+            for one in range(count):
+                left[ours + one] = give[ours + one] > 0
+                to_left[one] = -1
+                if left[ours + one]:
+                    queue[size] = one
+                    size += 1
+            for other in range(other_count):
+                right[theirs + other] = False
+                to_right[other] = -1
+            end = -1
+            while size and end < 0:
+                size -= 1
+                one = queue[size]
+                for other in range(other_count):
+                    if right[theirs + other] or out[ours + one] & into[theirs + other]:
+                        continue
+                    right[theirs + other] = True
+                    to_right[other] = one
+                    if take[theirs + other] > 0:
+                        end = other
+                        break
+                    for back in range(count):
+                        if not left[ours + back] and flow[back, other] > 0:
+                            left[ours + back] = True
+                            to_left[back] = other
+                            queue[size] = back
+                            size += 1
+            if end < 0:
                 break
-            amount = min(amount, flow[one, other])
-        take[end] -= amount
-        other = end
-        while other >= 0:
-            one = to_right[other]
-            flow[one, other] += amount
-            other = to_left[one]
-            if other >= 0:
-                flow[one, other] -= amount
-            else:
-                give[one] -= amount
+            amount, other = take[theirs + end], end
+            while other >= 0:
+                one = to_right[other]
+                other = to_left[one]
+                amount = min(amount, flow[one, other] if other >= 0 else give[ours + one])
+            take[theirs + end] -= amount
+            other = end
+            while other >= 0:
+                one = to_right[other]
+                flow[one, other] += amount
+                other = to_left[one]
+                if other >= 0:
+                    flow[one, other] -= amount
+                else:
+                    give[ours + one] -= amount

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import heapq
 from typing import NamedTuple
 
 import numpy as np
 
 from ipuopt.compiled import kernel
+from ipuopt.models.exchange.heap import pop, push
 from ipuopt.models.exchange.problem import IntArray
 
 
@@ -39,48 +39,52 @@ def one_machine(jobs: Jobs) -> tuple[int, int]:
         return 0, 0
     span = int(jobs.release.max()) + 1
     order = np.argsort(jobs.machine * span + jobs.release, kind="stable")
-    return _machines(*(column[order] for column in jobs))
+    machine, release, length, rest = (column[order] for column in jobs)
+    begin = np.flatnonzero(np.diff(machine, prepend=-1))
+    end = np.append(begin[1:], len(machine))
+    busy = np.add.reduceat(length, begin)
+    simple = release[begin] + busy + np.minimum.reduceat(rest, begin)
+    most = release[end - 1] + busy + np.maximum.reduceat(rest, begin)
+    scratch = np.empty((2, len(machine)), np.int64)
+    preemptive = _jackson(begin, end, most, (release, length, -rest), scratch)
+    return int(simple.max()), preemptive
 
 
 @kernel
-def _machines(
-    machine: IntArray, release: IntArray, length: IntArray, rest: IntArray
-) -> tuple[int, int]:
-    """As :func:`one_machine`, sorted by (machine, release)."""
-    simple = 0
-    preemptive = 0
-    begin = 0
-    while begin < len(machine):
-        end = begin
-        while end < len(machine) and machine[end] == machine[begin]:
-            end += 1
-        busy = length[begin:end].sum()
-        simple = max(simple, release[begin] + busy + rest[begin:end].min())
-        if release[end - 1] + busy + rest[begin:end].max() > preemptive:
-            jobs = slice(begin, end)
-            preemptive = max(preemptive, _jackson(release[jobs], length[jobs], rest[jobs]))
-        begin = end
-    return simple, preemptive
+def _jackson(
+    begin: IntArray,
+    end: IntArray,
+    most: IntArray,
+    jobs: tuple[IntArray, IntArray, IntArray],
+    scratch: IntArray,
+) -> int:
+    """Largest makespan of the preemptive schedules of all machines.
 
-
-@kernel
-def _jackson(release: IntArray, length: IntArray, rest: IntArray) -> int:
-    """Makespan of the preemptive schedule: of the jobs released, that with the longest rest."""
-    waiting = [(0, 0, 0)]
-    waiting.clear()
-    end, time, job = 0, 0, 0
-    while job < len(release) or waiting:
-        if not waiting:
-            time = max(time, release[job])
-        while job < len(release) and release[job] <= time:
-            heapq.heappush(waiting, (-rest[job], length[job], job))
-            job += 1
-        longest, left, which = heapq.heappop(waiting)
-        stop = time + left
-        if job < len(release) and release[job] < stop:
-            heapq.heappush(waiting, (longest, stop - release[job], which))
-            stop = release[job]
-        else:
-            end = max(end, stop - longest)
-        time = stop
-    return end
+    Jobs are sorted by (machine, release), with the negative of their rest; ``most`` is no less than
+    the makespan of a machine. Of the jobs released, that with the longest rest goes first.
+    """
+    release, length, urgency = jobs
+    heap, left = scratch
+    result = 0
+    for machine in range(len(begin)):
+        if most[machine] <= result:
+            continue
+        size, time, job = 0, 0, begin[machine]
+        while job < end[machine] or size:
+            if not size:
+                time = max(time, release[job])
+            while job < end[machine] and release[job] <= time:
+                left[job] = length[job]
+                size = push(heap, size, job, urgency, urgency)
+                job += 1
+            first = pop(heap, size, urgency, urgency)
+            size -= 1
+            stop = time + left[first]
+            if job < end[machine] and release[job] < stop:
+                left[first] = stop - release[job]
+                size = push(heap, size, first, urgency, urgency)
+                stop = release[job]
+            else:
+                result = max(result, stop - urgency[first])
+            time = stop
+    return result

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import inner_kernel, kernel
 from ipuopt.models.exchange.check_times import MOST
 from ipuopt.models.exchange.problem import IntArray
 
@@ -68,7 +68,7 @@ def walk(token: IntArray, span: int, low: int) -> tuple[IntArray, IntArray, IntA
     return struck, counts, unfit, total
 
 
-@kernel
+@inner_kernel
 def _strike(token: IntArray, struck: IntArray, counts: IntArray) -> bool:
     """Note the controls of a tile on the first two events of its sends (E4); if there are none."""
     good = True
@@ -90,7 +90,7 @@ def _strike(token: IntArray, struck: IntArray, counts: IntArray) -> bool:
     return good
 
 
-@kernel
+@inner_kernel
 def _row(token: IntArray, zero: int, drop: bool) -> tuple[int, int]:
     """Verdict on one row, and the place of the token that broke it.
 
@@ -147,7 +147,7 @@ def _row(token: IntArray, zero: int, drop: bool) -> tuple[int, int]:
     return FITS, 0
 
 
-@kernel
+@inner_kernel
 def _starts(token: IntArray, at: int, place: int) -> bool:
     """Whether an own send starts at the event ``place`` of the tokens before ``at``."""
     while at < len(token) and token[at] < place + KINDS:
@@ -157,13 +157,13 @@ def _starts(token: IntArray, at: int, place: int) -> bool:
     return False
 
 
-@kernel
+@inner_kernel
 def _swapped(parity: int) -> int:
     """One word more."""
     return ANY if parity == ANY else 3 - parity
 
 
-@kernel
+@inner_kernel
 def _padded(parity: int, gap: int, stretches: bool) -> int:
     """``gap`` idle events: one instruction or more, none where the one before may last longer."""
     if gap == 0:
@@ -173,7 +173,7 @@ def _padded(parity: int, gap: int, stretches: bool) -> int:
     return ANY
 
 
-@kernel
+@inner_kernel
 def _grown(parity: int, gap: int) -> int:
     """``gap`` items from the start of an instruction to that of the next: up to ``gap - 1`` more."""
     return ANY if gap > 1 else parity

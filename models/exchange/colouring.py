@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ipuopt.compiled import small_kernel
+from ipuopt.models.exchange.claims import Int32Array
 from ipuopt.models.exchange.instance import Instance
 from ipuopt.models.exchange.orders import topological
 from ipuopt.models.exchange.problem import IntArray
@@ -29,16 +30,22 @@ def by_matching(phase: Instance) -> IntArray | None:
     if colours * phase.tiles > MOST_CELLS:
         return None
     order = np.argsort(-phase.words, kind="stable")
-    return topological(phase, _colour(phase, order, colours))
+    at = np.full((2, phase.tiles, colours), -1, np.int32)
+    colour = np.full(count, -1, np.int64)
+    _colour(phase.source, phase.receiver, order, at, colour)
+    return topological(phase, colour)
 
 
 @small_kernel
-def _colour(p: Instance, order: IntArray, colours: int) -> IntArray:
-    """Colour of each transfer; conflicts are mended by swapping two colours along a path."""
-    at = np.full((2, p.tiles, colours), -1, np.int32)  # transfer of a sender, of a receiver
-    colour = np.full(len(p.words), -1, np.int64)
+def _colour(
+    sources: IntArray, receivers: IntArray, order: IntArray, at: Int32Array, colour: IntArray
+) -> None:
+    """Colour each transfer; conflicts are mended by swapping two colours along a path.
+
+    ``at`` is the transfer of each sender, and of each receiver, in each colour.
+    """
     for transfer in order:
-        source, receiver = p.source[transfer], p.receiver[transfer]
+        source, receiver = sources[transfer], receivers[transfer]
         one, other = 0, 0
         while at[0, source, one] >= 0:
             one += 1
@@ -52,8 +59,8 @@ def _colour(p: Instance, order: IntArray, colours: int) -> IntArray:
             at[side, tile, now] = -1
             while moved >= 0:
                 side = 1 - side
-                far = p.receiver[moved] if side else p.source[moved]
-                near = p.source[moved] if side else p.receiver[moved]
+                far = receivers[moved] if side else sources[moved]
+                near = sources[moved] if side else receivers[moved]
                 following = at[side, far, then]
                 at[1 - side, near, then] = moved
                 at[side, far, then] = moved
@@ -65,4 +72,3 @@ def _colour(p: Instance, order: IntArray, colours: int) -> IntArray:
         colour[transfer] = one
         at[0, source, one] = transfer
         at[1, receiver, one] = transfer
-    return colour

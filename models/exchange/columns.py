@@ -84,10 +84,14 @@ def by_iteration(flat: IntArray, counts: IntArray) -> IntArray:
     return result.reshape(len(counts), iterations)
 
 
-@kernel
 def repeated(bounds: IntArray, tile: IntArray, tiles: int) -> int:
     """The first receiver whose tile the same transfer has already; -1 if there is none."""
-    owner = np.full(tiles, -1, np.int64)
+    return _repeated(bounds, tile, np.full(tiles, -1, np.int64))
+
+
+@kernel
+def _repeated(bounds: IntArray, tile: IntArray, owner: IntArray) -> int:
+    """``owner`` holds the last transfer to each tile."""
     for transfer in range(len(bounds) - 1):
         for receiver in range(bounds[transfer], bounds[transfer + 1]):
             if owner[tile[receiver]] == transfer:

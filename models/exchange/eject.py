@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import inner_kernel, kernel
 from ipuopt.models.exchange.bits import bit, flip, last_taken
 from ipuopt.models.exchange.claims import (
     FILL_FIRST,
@@ -79,7 +79,7 @@ def links(phase: Instance) -> Links:
     )
 
 
-@kernel
+@inner_kernel
 def _remove(p: Instance, s: State, transfer: int) -> None:
     """Free what ``transfer`` takes; buses come before the controls that neighbours may share."""
     at = s.start[transfer]
@@ -100,7 +100,7 @@ def _remove(p: Instance, s: State, transfer: int) -> None:
             s.gap[row] = min(s.gap[row], first)
 
 
-@kernel
+@inner_kernel
 def _range(p: Instance, s: State, links: Links, transfer: int, latest: int) -> tuple[int, int]:
     """Starts that memory order (E1, E5) leaves, given those of its placed neighbours."""
     first = int(p.head[transfer])
@@ -113,7 +113,7 @@ def _range(p: Instance, s: State, links: Links, transfer: int, latest: int) -> t
     return first, latest
 
 
-@kernel
+@inner_kernel
 def _fit(p: Instance, s: State, transfer: int, first: int, latest: int, saved: Saved) -> int:
     """Earliest start in a range that can be encoded as well; -1 without one."""
     start = earliest(p, s, transfer, first, latest)
@@ -122,7 +122,7 @@ def _fit(p: Instance, s: State, transfer: int, first: int, latest: int, saved: S
     return start
 
 
-@kernel
+@inner_kernel
 def _in_the_way(
     p: Instance, s: State, links: Links, transfer: int, start: int, found: IntArray
 ) -> int:
@@ -151,7 +151,7 @@ def _in_the_way(
     return count
 
 
-@kernel
+@inner_kernel
 def _settle(
     p: Instance, s: State, links: Links, moved: IntArray, count: int, end: int, saved: Saved
 ) -> bool:
@@ -165,7 +165,7 @@ def _settle(
     return True
 
 
-@kernel
+@inner_kernel
 def _late(p: Instance, s: State, transfer: int, target: int) -> int:
     return max(0, int(s.start[transfer] + p.tail[transfer]) - target)
 

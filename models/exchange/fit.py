@@ -7,7 +7,7 @@ event can be free of it. Both find the same start.
 
 from __future__ import annotations
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import inner_kernel
 from ipuopt.models.exchange.bits import FULL, last_taken, lowest_bit, taken_starts
 from ipuopt.models.exchange.claims import TEST_FIRST, TEST_LENGTH, TEST_ROW
 from ipuopt.models.exchange.instance import Instance
@@ -17,7 +17,7 @@ SHORT = 64
 """Most events of a test that is looked at for 64 starts at a time."""
 
 
-@kernel
+@inner_kernel
 def earliest(p: Instance, s: State, transfer: int, start: int, latest: int) -> int:
     """Earliest start from ``start`` on without conflict; -1 if it would be after ``latest``.
 

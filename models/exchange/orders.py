@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import heapq
-
 import numpy as np
 
 from ipuopt.compiled import small_kernel
+from ipuopt.models.exchange.claims import FILL_ROW, Row
+from ipuopt.models.exchange.heap import pop, push
 from ipuopt.models.exchange.instance import Instance
 from ipuopt.models.exchange.problem import MAX_WORDS, IntArray
 
@@ -20,6 +20,9 @@ A waiting transfer is looked at again each time that one of its buses was taken 
 of them wait, the more often. Some waiting transfers are as good as all for insertion, but not for
 appending, which cannot mend its order: it may look at :data:`APPENDING_LOOKS`.
 """
+
+FIRST = -(1 << 62)
+"""Key of a transfer that nobody has looked at: it comes first."""
 
 APPENDING_LOOKS = 30_000_000
 """As :data:`LOOKS`, for appending."""
@@ -38,6 +41,32 @@ def longest(phase: Instance) -> IntArray:
 def by_end(phase: Instance, opposite_start: IntArray) -> IntArray:
     """Last send to end first, from the starts of a schedule of the mirrored phase."""
     return topological(phase, -(opposite_start + phase.words))
+
+
+def crowded(phase: Instance) -> IntArray:
+    """How much shared memory elements bind each transfer (E6): 2, 1 or 0.
+
+    1 if it is written where the receiver also sends from, 2 if besides its own sender receives
+    where it is read. Inserted first and together, such transfers stand less in each other's way.
+    """
+    first_hot = Row.HOT * phase.tiles
+    middle = first_hot + (phase.rows - first_hot) // 2
+    owner = np.repeat(np.arange(len(phase.words)), np.diff(phase.claim_start))
+    filled = phase.claims[:, FILL_ROW]
+    result = np.zeros(len(phase.words), np.int64)
+    result[owner[filled >= middle]] = 1
+    sends = np.zeros(len(phase.words), np.bool_)
+    sends[owner[(filled >= first_hot) & (filled < middle)]] = True
+    result[sends & (result > 0)] = 2
+    return result
+
+
+def crowded_first(phase: Instance, load: int, words: int) -> IntArray:
+    """Those bound by shared elements first (:func:`crowded`), ties as :func:`dispatch` has them."""
+    order = dispatch(phase, load, words)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return topological(phase, rank - len(order) * crowded(phase))
 
 
 def dispatch(phase: Instance, load: int, words: int, *, appending: bool = False) -> IntArray:
@@ -69,7 +98,7 @@ def dispatch_until(
     looks = APPENDING_LOOKS if appending else LOOKS
     waiting = max(1, looks // max(1, len(phase.receiver)))
     first = np.argsort(phase.source * (MAX_WORDS + 1) - phase.words, kind="stable")
-    order, end = _dispatch(phase, load, words, appending, first, waiting)
+    order, end = _dispatched(phase, (load, words), appending, first, waiting)
     if not len(phase.before):
         return order, end
     rank = np.empty_like(order)
@@ -87,87 +116,122 @@ def topological(phase: Instance, key: IntArray) -> IntArray:
     after = np.repeat(np.arange(len(order)), np.diff(phase.before_bounds))
     pairs = np.argsort(phase.before, kind="stable")
     bounds = np.searchsorted(phase.before[pairs], np.arange(len(order) + 1))
-    return order[_least_ready(rank, np.diff(phase.before_bounds), bounds, after[pairs])]
-
-
-@small_kernel
-def _least_ready(rank: IntArray, missing: IntArray, bounds: IntArray, after: IntArray) -> IntArray:
-    """Ranks in the order in which they leave: least rank first among those with nothing missing."""
-    missing = missing.copy()
-    result = np.empty(len(rank), np.int64)
-    node = np.empty(len(rank), np.int64)
-    node[rank] = np.arange(len(rank))
-    ready = [rank[j] for j in range(len(rank)) if missing[j] == 0]
-    heapq.heapify(ready)
-    for place in range(len(rank)):
-        result[place] = heapq.heappop(ready)
-        before = node[result[place]]
-        for pair in range(bounds[before], bounds[before + 1]):
-            missing[after[pair]] -= 1
-            if missing[after[pair]] == 0:
-                heapq.heappush(ready, rank[after[pair]])
+    missing, heap = np.diff(phase.before_bounds), np.empty_like(order)
+    result = np.empty_like(order)
+    _least_ready(rank, missing, bounds, after[pairs], heap, result)
     return result
 
 
 @small_kernel
-def _dispatch(
-    p: Instance, load_weight: int, words_weight: int, appending: bool, queue: IntArray, width: int
+def _least_ready(
+    rank: IntArray,
+    missing: IntArray,
+    bounds: IntArray,
+    after: IntArray,
+    heap: IntArray,
+    result: IntArray,
+) -> None:
+    """Transfers as they leave: least rank first among those with nothing missing."""
+    size = 0
+    for j in range(len(rank)):
+        if missing[j] == 0:
+            size = push(heap, size, j, rank, rank)
+    for place in range(len(rank)):
+        before = pop(heap, size, rank, rank)
+        size -= 1
+        result[place] = before
+        for pair in range(bounds[before], bounds[before + 1]):
+            missing[after[pair]] -= 1
+            if missing[after[pair]] == 0:
+                size = push(heap, size, after[pair], rank, rank)
+
+
+def _dispatched(
+    p: Instance, weights: tuple[int, int], appending: bool, queue: IntArray, width: int
 ) -> tuple[IntArray, int]:
+    """Order and end of the list schedule; ``queue`` holds the transfers of each source together."""
+    count = len(p.words)
+    each = np.repeat(p.words, np.diff(p.bounds))
+    loads = np.zeros((2, p.tiles), np.int64)
+    np.add.at(loads[0], p.source, p.words)
+    np.add.at(loads[1], p.receiver, each)
+    stops = np.cumsum(np.bincount(p.source, minlength=p.tiles))
+    following = np.concatenate((np.zeros(1, np.int64), stops[:-1]))
+    if appending:  # until it is placed, the start of a transfer is P - P0
+        least, lead, offset = np.zeros_like(p.head), p.head, np.zeros_like(each)
+        after = p.write + p.write_length
+    else:
+        least, lead, offset = p.head, np.zeros_like(p.head), p.window
+        after = p.window + p.window_length
+    result = np.empty(count, np.int64)
+    end = _dispatch(
+        (p.source, p.words, p.bounds, p.receiver),
+        (least, lead, p.tail, offset, after),
+        weights,
+        (queue, following, stops),
+        width,
+        loads,
+        np.zeros_like(loads),
+        np.empty((3, count), np.int64),
+        result,
+    )
+    return result, end
+
+
+@small_kernel
+def _dispatch(
+    phase: tuple[IntArray, IntArray, IntArray, IntArray],
+    times: tuple[IntArray, IntArray, IntArray, IntArray, IntArray],
+    weights: tuple[int, int],
+    queues: tuple[IntArray, IntArray, IntArray],
+    width: int,
+    loads: IntArray,
+    ends: IntArray,
+    scratch: IntArray,
+    result: IntArray,
+) -> int:
     """Heap of keys that only grow: one that has grown meanwhile goes back.
 
-    ``queue`` holds the transfers of each source together; ``width`` of a source wait at a time.
+    ``width`` transfers of a source wait at a time, the first ones of its queue.
     """
-    count = len(p.words)
-    send_end = np.zeros(p.tiles, np.int64)
-    receive_end = np.zeros(p.tiles, np.int64)
-    to_send = np.zeros(p.tiles, np.int64)
-    to_receive = np.zeros(p.tiles, np.int64)
-    queued = np.zeros(p.tiles + 1, np.int64)
-    for transfer in range(count):
-        queued[p.source[transfer] + 1] += 1
-        to_send[p.source[transfer]] += p.words[transfer]
-        for receive in range(p.bounds[transfer], p.bounds[transfer + 1]):
-            to_receive[p.receiver[receive]] += p.words[transfer]
-    queued = np.cumsum(queued)
-    following = np.minimum(queued[:-1] + width, queued[1:])
-    least = np.iinfo(np.int64).min
-    waiting = [(least, least, queue[0])]
-    waiting.clear()
-    for tile in range(p.tiles):
-        for place in range(queued[tile], following[tile]):
-            waiting.append((least, least, queue[place]))
-    heapq.heapify(waiting)
-    result = np.empty(count, np.int64)
-    placed, end = 0, 0
-    while waiting:
-        key, rank, transfer = heapq.heappop(waiting)
-        source, words = p.source[transfer], p.words[transfer]
-        receives = range(p.bounds[transfer], p.bounds[transfer + 1])
-        load = to_send[source]
-        start = send_end[source] if appending else max(p.head[transfer], send_end[source])
-        for receive in receives:
-            tile = p.receiver[receive]
-            load = max(load, to_receive[tile])
-            start = max(start, receive_end[tile] - (0 if appending else p.window[receive]))
-        now = EVENT * start - load_weight * load - words_weight * words
-        if now > key or (now == key and -load > rank):
-            heapq.heappush(waiting, (now, -load, transfer))
+    source, words, bounds, receiver = phase
+    least, lead, tail, offset, after = times
+    queue, following, stops = queues
+    heap, keys, ranks = scratch
+    size, placed, end = 0, 0, 0
+    for tile in range(len(stops)):
+        for _ in range(width):
+            if following[tile] < stops[tile]:
+                transfer = queue[following[tile]]
+                keys[transfer] = ranks[transfer] = FIRST
+                size = push(heap, size, transfer, keys, ranks)
+                following[tile] += 1
+    while size:
+        transfer = pop(heap, size, keys, ranks)
+        size -= 1
+        tile = source[transfer]
+        load = loads[0, tile]
+        start = max(least[transfer], ends[0, tile])
+        for receive in range(bounds[transfer], bounds[transfer + 1]):
+            load = max(load, loads[1, receiver[receive]])
+            start = max(start, ends[1, receiver[receive]] - offset[receive])
+        now = EVENT * start - weights[0] * load - weights[1] * words[transfer]
+        if now > keys[transfer] or (now == keys[transfer] and -load > ranks[transfer]):
+            keys[transfer], ranks[transfer] = now, -load
+            size = push(heap, size, transfer, keys, ranks)
             continue
         result[placed] = transfer
         placed += 1
-        if following[source] < queued[source + 1]:
-            heapq.heappush(waiting, (least, least, queue[following[source]]))
-            following[source] += 1
-        if appending:  # until here, it was P - P0
-            start += p.head[transfer]
-        end = max(end, start + p.tail[transfer])
-        send_end[source] = start + words
-        to_send[source] -= words
-        for receive in receives:
-            tile = p.receiver[receive]
-            if appending:
-                receive_end[tile] = start + p.write[receive] + p.write_length[receive]
-            else:
-                receive_end[tile] = start + p.window[receive] + p.window_length[receive]
-            to_receive[tile] -= words
-    return result, end
+        if following[tile] < stops[tile]:
+            other = queue[following[tile]]
+            keys[other] = ranks[other] = FIRST
+            size = push(heap, size, other, keys, ranks)
+            following[tile] += 1
+        start += lead[transfer]
+        end = max(end, start + tail[transfer])
+        ends[0, tile] = start + words[transfer]
+        loads[0, tile] -= words[transfer]
+        for receive in range(bounds[transfer], bounds[transfer + 1]):
+            ends[1, receiver[receive]] = start + after[receive]
+            loads[1, receiver[receive]] -= words[transfer]
+    return end

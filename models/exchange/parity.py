@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import inner_kernel
 from ipuopt.models.exchange.bits import BitRows, bit, fill, flip, next_taken
 from ipuopt.models.exchange.claims import FILL_FIRST, FILL_LENGTH, FILL_ROW, Row
 from ipuopt.models.exchange.instance import Instance
@@ -28,7 +28,7 @@ SEND, START, MUX, POINTER, HOT = map(int, (Row.SEND, Row.START, Row.MUX, Row.POI
 Saved = npt.NDArray[np.uint64]
 
 
-@kernel
+@inner_kernel
 def encodable(p: Instance, s: State, transfer: int, start: int, saved: Saved) -> bool:
     """Whether all pairs of controls can be even with ``transfer`` at ``start``; forward only.
 
@@ -52,13 +52,13 @@ def encodable(p: Instance, s: State, transfer: int, start: int, saved: Saved) ->
     return fits
 
 
-@kernel
+@inner_kernel
 def still_even(p: Instance, s: State, transfer: int, start: int) -> bool:
     """As :func:`encodable` for the place that ``transfer`` has left."""
     return _all_even(p, s.rows, transfer, start)
 
 
-@kernel
+@inner_kernel
 def _all_even(p: Instance, rows: BitRows, transfer: int, start: int) -> bool:
     """Look at the controls of the receivers, and at all of the sender during the send."""
     for claim in range(p.claim_start[transfer], p.claim_start[transfer + 1]):
@@ -80,7 +80,7 @@ def _all_even(p: Instance, rows: BitRows, transfer: int, start: int) -> bool:
     return True
 
 
-@kernel
+@inner_kernel
 def _even(rows: BitRows, tiles: int, tile: int, event: int) -> bool:
     """Whether the run of boundaries around ``event`` can be encoded."""
     send, own = SEND * tiles + tile, START * tiles + tile
@@ -156,7 +156,7 @@ def _even(rows: BitRows, tiles: int, tile: int, event: int) -> bool:
     return True
 
 
-@kernel
+@inner_kernel
 def _other(parities: int) -> int:
     """Parities after one more word."""
     return ((parities & 1) << 1) | (parities >> 1)

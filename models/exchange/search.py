@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from ipuopt.limits import Limits
 from ipuopt.models.exchange.components import component_of, largest_by
-from ipuopt.models.exchange.insertion import insert_all
+from ipuopt.models.exchange.insertion import Ends, insert_all
 from ipuopt.models.exchange.instance import Instance, mirrored
 from ipuopt.models.exchange.orders import by_end, topological
 from ipuopt.models.exchange.problem import IntArray
@@ -69,7 +71,7 @@ def run(phase: Instance, order: IntArray, horizon: int, stop: Stop = never) -> I
     width = max(1, SLICE * len(order) // max(1, len(phase.receiver)))
     for first in range(0, len(order), width):
         part = order[first : first + width]
-        if stop() or not insert_all(phase, state, part, horizon, False):
+        if stop() or not insert_all(phase, state, part, horizon):
             return None
     return state.start
 
@@ -78,7 +80,8 @@ def run_appending(phase: Instance, order: IntArray, horizon: int) -> IntArray:
     """Starts when transfers are appended in ``order``; ``horizon`` doubles until they fit."""
     while True:
         state = empty_state(phase, horizon + 1)
-        if insert_all(phase, state, order, horizon, True):
+        ends = Ends(*np.zeros((2, phase.tiles), np.int64))
+        if insert_all(phase, state, order, horizon, ends):
             return state.start
         horizon *= 2
 

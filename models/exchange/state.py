@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import inner_kernel
 from ipuopt.models.exchange.bits import BitRows, fill, next_free, next_taken
 from ipuopt.models.exchange.claims import FILL_FIRST, FILL_LENGTH, FILL_ROW
 from ipuopt.models.exchange.instance import Instance
@@ -37,7 +37,7 @@ def empty_state(phase: Instance, events: int) -> State:
     )
 
 
-@kernel
+@inner_kernel
 def place(p: Instance, s: State, transfer: int, start: int) -> None:
     """Take everything that ``transfer`` uses when it starts at ``start``."""
     s.start[transfer] = start
@@ -46,7 +46,7 @@ def place(p: Instance, s: State, transfer: int, start: int) -> None:
         fill(s.rows, p.claims[claim, FILL_ROW], first, first + p.claims[claim, FILL_LENGTH])
 
 
-@kernel
+@inner_kernel
 def first_gap(p: Instance, s: State, row: int) -> int:
     """First event of a gap of a bus row that some claim on it could use."""
     end = s.rows.shape[1] << 6
