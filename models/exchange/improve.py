@@ -12,7 +12,8 @@ from ipuopt.models.exchange.colouring import by_matching
 from ipuopt.models.exchange.components import restrict
 from ipuopt.models.exchange.instance import Instance
 from ipuopt.models.exchange.problem import IntArray
-from ipuopt.models.exchange.search import Budget, Search, Stop, run
+from ipuopt.models.exchange.search import Budget, Search, Stop, reverse, run
+from ipuopt.models.exchange.timing import horizon_of
 
 PORTFOLIO = ((48, 0), (16, 0), (5, 5), (5, 0), (2, 5), (16, 16), (0, 0))
 """Weights (load, words) of :func:`~ipuopt.models.exchange.orders.dispatch`, in the order tried.
@@ -35,6 +36,12 @@ PATIENCE = 12
 """Perturbed orders in a row without gain after which the search ends; a third where the gap is
 below :data:`SMALL_GAP`."""
 
+SQUEAKS = 40
+"""Orders in a row without gain after which :func:`squeak` ends."""
+
+TOLERANCE = 0.02
+"""Share by which an order may be worse than the best one to be followed further."""
+
 SMALL_GAP = 0.01
 """Gap below which perturbation is not worth its time."""
 
@@ -50,6 +57,8 @@ def portfolio(search: Search, target: int, budget: Budget) -> None:
         # Dependencies (E5) point the other way in the mirrored phase.
         ways.insert(0, partial(orders.topological, key=np.argsort(matching)))
     ways += [partial(orders.dispatch, load=load, words=words) for load, words in PORTFOLIO]
+    if orders.crowded(search.forward).any():
+        ways += [partial(orders.crowded_first, load=load, words=0) for load in (0, 48)]
     for way in ways:
         for phase in (search.forward, search.backward):
             if search.horizon <= target or search.stop() or not budget.take(phase, 1 + 2 * ROUNDS):
@@ -102,6 +111,50 @@ def perturb(search: Search, target: int, budget: Budget, seed: int) -> None:
                 return
 
 
+def squeak(search: Search, target: int, budget: Budget, seed: int) -> None:
+    """Move the transfers that end last ahead in the order, and insert again (squeaky wheel).
+
+    What helps where few transfers hold up the rest: each takes its place before those in its way.
+    Some of the late ones move by the same part of the order, so that groups stay together.
+    """
+    generator = np.random.default_rng(seed)
+    part, members = _open_part(search, target)
+    phase = part.backward if generator.random() < 0.5 else part.forward
+    order = orders.crowded_first(phase, int(generator.choice((0, 5, 48))), 0)
+    key = np.empty(len(order))
+    key[order] = np.arange(len(order)) / len(order)
+    best, kept, idle = FAR * target, key.copy(), 0
+    while search.horizon > target and idle < SQUEAKS and not search.stop():
+        rank = np.argsort(np.argsort(key, kind="stable"), kind="stable")
+        order = orders.topological(phase, rank)
+        limit = max(min(FAR * target, 2 * best), 2 * part.horizon)
+        start = run(phase, order, limit, search.stop) if budget.take(phase, 1) else None
+        if start is None:
+            return
+        ends = start + phase.tail
+        idle += 1
+        if ends.max() < best:
+            best, kept, idle = int(ends.max()), key.copy(), 0
+            _settle(search, part, members, reverse(phase, start) if phase.mirror else start)
+        elif ends.max() > (1 + TOLERANCE) * best:
+            key = kept.copy()
+            continue
+        aim = target + (ends.max() - target) * generator.choice((0.1, 0.5, 0.9))
+        late = np.flatnonzero(ends > aim)
+        picked = late[generator.random(len(late)) < max(0.3, 3 / max(1, len(late)))]
+        key[picked] -= generator.random() * generator.choice((0.1, 0.5, 1.5))
+
+
+def _settle(search: Search, part: Search, members: IntArray, start: IntArray) -> None:
+    """Offer a schedule that need not have even rows yet, improved."""
+    if horizon_of(start, part.forward.tail) > (1 + TOLERANCE) * part.horizon:
+        return
+    part.justify(part.insert_again(start), ROUNDS)
+    found = search.start.copy()
+    found[members] = part.start
+    search.offer(found)
+
+
 def _open_part(search: Search, target: int) -> tuple[Search, IntArray]:
     members = np.flatnonzero((search.horizons > target)[search.component])
     part = Search(restrict(search.forward, members), search.start[members], search.stop)
@@ -109,24 +162,13 @@ def _open_part(search: Search, target: int) -> tuple[Search, IntArray]:
 
 
 def _random_order(search: Search, phase: Instance, generator: np.random.Generator) -> IntArray:
-    """Random weights, the incumbent's order blurred by up to 8 %, or its last transfers earlier.
-
-    The last way helps where few transfers hold up the rest: they move ahead of those in their way.
-    """
-    way = generator.integers(3)
-    if way == 0:
+    """Half of the time random weights, else the incumbent's order blurred by up to 8 %."""
+    if generator.random() < 0.5:
         load, words = generator.integers(0, 64), generator.integers(0, 16)
         return orders.dispatch(phase, int(load), int(words))
     start = search.start
     if phase.mirror:
         start = search.horizon - (start + search.forward.words)
-    if way == 1:
-        ends = start + (phase.words if phase.mirror else phase.tail)
-        late = np.flatnonzero(ends > generator.uniform(0.8, 1.0) * ends.max())
-        some = late[generator.random(len(late)) < 0.3 * generator.random() + 3 / len(late)]
-        ahead = np.zeros(len(start), np.int64)
-        ahead[some] = generator.integers(0, search.horizon + 1, len(some))
-        return orders.topological(phase, start - ahead)
     width = search.horizon * 0.08 * generator.random()
     blur = np.rint(generator.normal(0.0, 1.0, len(start)) * width).astype(np.int64)
     return orders.topological(phase, start + blur)

@@ -19,7 +19,8 @@ from ipuopt.models.exchange.instance import Instance, instance
 from ipuopt.models.exchange.orders import topological
 from ipuopt.models.exchange.problem import BoolArray, IntArray, Problem, Solution
 from ipuopt.models.exchange.search import Budget, Search
-from ipuopt.models.exchange.sequence import sequence_bound
+from ipuopt.models.exchange.sequence import SEQUENCE, sequences
+from ipuopt.models.exchange.sequenced import sequence_keys
 from ipuopt.models.exchange.timing import horizon_of
 from ipuopt.models.exchange.widths import choices, qualifying
 from ipuopt.report import Limit, RunInfo, SolveReport, SolveStatus, TracePoint, status_of
@@ -132,11 +133,9 @@ class _Run:
             self._progress()
             self._set_up_times()
         ways: list[Callable[[], None]] = [
-            partial(eject.push, self.search, self.target, budget, self.limits.seed),
             self._components,
+            partial(eject.push, self.search, self.target, budget, self.limits.seed),
         ]
-        if self.limits.seed % 2:  # a search that is begun again tries the other way round
-            ways.reverse()
         for way in ways:
             if self.search.horizon > self.target and not self.limits.expired():
                 way()
@@ -145,10 +144,15 @@ class _Run:
         return self._report()
 
     def _set_up_times(self) -> None:
-        """A bound by orders of the most loaded machines, which takes longer than the others."""
+        """A bound by orders of the most loaded machines, and those orders for insertion."""
         if self._decided() or self.search.horizon <= self.target or self.limits.expired():
             return
-        self._raise(*sequence_bound(self.search.forward))
+        phase = self.search.forward
+        found = sequences(phase)
+        self._raise(max((one.bound for one in found), default=0), SEQUENCE)
+        if found and self.search.horizon > self.target:
+            order = topological(phase, sequence_keys(found, self.search.start))
+            self.search.justify(self.search.insert(phase, order, 2 * self.search.horizon), 2)
 
     def _decided(self) -> bool:
         """Whether widths are a decision: then bounds of the widths at hand prove nothing."""
@@ -160,11 +164,11 @@ class _Run:
             self.limits.on_bound(STAGE, self.bound)
 
     def _alternate(self, budget: Budget) -> None:
-        """Perturbed orders and local search in turn, until neither gains any more."""
+        """Other orders and local search in turn, until none gains any more."""
         seed, before = self.limits.seed, self.search.horizon + 1
         while self.target < self.search.horizon < before and not self.limits.expired():
             before, seed = self.search.horizon, seed + 1
-            for way in (improve.perturb, eject.push):
+            for way in (improve.squeak, improve.perturb, eject.push):
                 way(self.search, self.target, budget, seed)
                 self._progress()
 
