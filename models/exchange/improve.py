@@ -11,8 +11,9 @@ from ipuopt.models.exchange import orders
 from ipuopt.models.exchange.colouring import by_matching
 from ipuopt.models.exchange.components import restrict
 from ipuopt.models.exchange.instance import Instance
+from ipuopt.models.exchange.orders import Stop
 from ipuopt.models.exchange.problem import IntArray
-from ipuopt.models.exchange.search import Budget, Search, Stop, reverse, run
+from ipuopt.models.exchange.search import Budget, Search, reverse, run
 from ipuopt.models.exchange.timing import horizon_of
 
 PORTFOLIO = ((48, 0), (16, 0), (5, 5), (5, 0), (2, 5), (16, 16), (0, 0))

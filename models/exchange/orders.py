@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ipuopt.compiled import small_kernel
@@ -9,6 +11,8 @@ from ipuopt.models.exchange.claims import FILL_ROW, Row
 from ipuopt.models.exchange.heap import pop, push
 from ipuopt.models.exchange.instance import Instance
 from ipuopt.models.exchange.problem import MAX_WORDS, IntArray
+
+Stop = Callable[[], bool]
 
 EVENT = 16
 """One event in the unit of the weights of :func:`dispatch`."""
@@ -21,11 +25,19 @@ of them wait, the more often. Some waiting transfers are as good as all for inse
 appending, which cannot mend its order: it may look at :data:`APPENDING_LOOKS`.
 """
 
+SLICE = 2_000_000
+"""Looks at receivers between two looks at the clock: some hundredths of a second."""
+
 FIRST = -(1 << 62)
 """Key of a transfer that nobody has looked at: it comes first."""
 
 APPENDING_LOOKS = 30_000_000
 """As :data:`LOOKS`, for appending."""
+
+
+def never() -> bool:
+    """Do not stop."""
+    return False
 
 
 def listed(phase: Instance) -> IntArray:
@@ -88,17 +100,25 @@ def dispatch(phase: Instance, load: int, words: int, *, appending: bool = False)
     -----
     In the largest phases only some transfers of a source wait at a time, the longest first.
     """
-    return dispatch_until(phase, load, words, appending=appending)[0]
+    found = dispatch_until(phase, load, words, appending=appending)
+    assert found is not None
+    return found[0]
 
 
 def dispatch_until(
-    phase: Instance, load: int, words: int, *, appending: bool
-) -> tuple[IntArray, int]:
-    """As :func:`dispatch`, and the horizon of that list schedule if memory rules did not exist."""
+    phase: Instance, load: int, words: int, *, appending: bool, stop: Stop = never
+) -> tuple[IntArray, int] | None:
+    """As :func:`dispatch`, and the horizon of that list schedule if memory rules did not exist.
+
+    None once ``stop`` says so.
+    """
     looks = APPENDING_LOOKS if appending else LOOKS
     waiting = max(1, looks // max(1, len(phase.receiver)))
     first = np.argsort(phase.source * (MAX_WORDS + 1) - phase.words, kind="stable")
-    order, end = _dispatched(phase, (load, words), appending, first, waiting)
+    found = _dispatched(phase, (load, words), appending, first, waiting, stop)
+    if found is None:
+        return None
+    order, end = found
     if not len(phase.before):
         return order, end
     rank = np.empty_like(order)
@@ -147,9 +167,17 @@ def _least_ready(
 
 
 def _dispatched(
-    p: Instance, weights: tuple[int, int], appending: bool, queue: IntArray, width: int
-) -> tuple[IntArray, int]:
-    """Order and end of the list schedule; ``queue`` holds the transfers of each source together."""
+    p: Instance,
+    weights: tuple[int, int],
+    appending: bool,
+    queue: IntArray,
+    width: int,
+    stop: Stop,
+) -> tuple[IntArray, int] | None:
+    """Order and end of the list schedule.
+
+    ``queue`` holds the transfers of each source together; ``width`` of a source wait at a time.
+    """
     count = len(p.words)
     each = np.repeat(p.words, np.diff(p.bounds))
     loads = np.zeros((2, p.tiles), np.int64)
@@ -163,19 +191,26 @@ def _dispatched(
     else:
         least, lead, offset = p.head, np.zeros_like(p.head), p.window
         after = p.window + p.window_length
+    scratch = np.full((3, count), FIRST)
+    first = queue[np.arange(count) < following[p.source[queue]] + width]
+    scratch[0, : len(first)] = np.sort(first)  # a heap: all keys are equal
+    following = np.minimum(following + width, stops)
+    ends = np.zeros_like(loads)
     result = np.empty(count, np.int64)
-    end = _dispatch(
-        (p.source, p.words, p.bounds, p.receiver),
-        (least, lead, p.tail, offset, after),
-        weights,
-        (queue, following, stops),
-        width,
-        loads,
-        np.zeros_like(loads),
-        np.empty((3, count), np.int64),
-        result,
-    )
-    return result, end
+    state = np.array((len(first), 0, 0))
+    while state[0]:
+        if stop():
+            return None
+        _dispatch(
+            (p.source, p.words, p.bounds, p.receiver),
+            (least, lead, p.tail, offset, after),
+            weights,
+            (queue, following, stops),
+            (loads, ends, scratch),
+            state,
+            result,
+        )
+    return result, int(state[2])
 
 
 @small_kernel
@@ -184,31 +219,26 @@ def _dispatch(
     times: tuple[IntArray, IntArray, IntArray, IntArray, IntArray],
     weights: tuple[int, int],
     queues: tuple[IntArray, IntArray, IntArray],
-    width: int,
-    loads: IntArray,
-    ends: IntArray,
-    scratch: IntArray,
+    tables: tuple[IntArray, IntArray, IntArray],
+    state: IntArray,
     result: IntArray,
-) -> int:
+) -> None:
     """Heap of keys that only grow: one that has grown meanwhile goes back.
 
-    ``width`` transfers of a source wait at a time, the first ones of its queue.
+    ``state`` is the size of the heap, the transfers placed and the horizon; the call ends after
+    :data:`SLICE` looks at receivers.
     """
     source, words, bounds, receiver = phase
     least, lead, tail, offset, after = times
     queue, following, stops = queues
+    loads, ends, scratch = tables
     heap, keys, ranks = scratch
-    size, placed, end = 0, 0, 0
-    for tile in range(len(stops)):
-        for _ in range(width):
-            if following[tile] < stops[tile]:
-                transfer = queue[following[tile]]
-                keys[transfer] = ranks[transfer] = FIRST
-                size = push(heap, size, transfer, keys, ranks)
-                following[tile] += 1
-    while size:
+    size, placed, end = state
+    looks = SLICE
+    while size and looks > 0:
         transfer = pop(heap, size, keys, ranks)
         size -= 1
+        looks -= 1 + bounds[transfer + 1] - bounds[transfer]
         tile = source[transfer]
         load = loads[0, tile]
         start = max(least[transfer], ends[0, tile])
@@ -223,9 +253,7 @@ def _dispatch(
         result[placed] = transfer
         placed += 1
         if following[tile] < stops[tile]:
-            other = queue[following[tile]]
-            keys[other] = ranks[other] = FIRST
-            size = push(heap, size, other, keys, ranks)
+            size = push(heap, size, queue[following[tile]], keys, ranks)
             following[tile] += 1
         start += lead[transfer]
         end = max(end, start + tail[transfer])
@@ -234,4 +262,4 @@ def _dispatch(
         for receive in range(bounds[transfer], bounds[transfer + 1]):
             ends[1, receiver[receive]] = start + after[receive]
             loads[1, receiver[receive]] -= words[transfer]
-    return end
+    state[0], state[1], state[2] = size, placed, end

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,12 +10,10 @@ from ipuopt.limits import Limits
 from ipuopt.models.exchange.components import component_of, largest_by
 from ipuopt.models.exchange.insertion import Ends, insert_all
 from ipuopt.models.exchange.instance import Instance, mirrored
-from ipuopt.models.exchange.orders import by_end, topological
+from ipuopt.models.exchange.orders import Stop, by_end, never, topological
 from ipuopt.models.exchange.problem import IntArray
 from ipuopt.models.exchange.state import empty_state
 from ipuopt.models.exchange.timing import horizon_of
-
-Stop = Callable[[], bool]
 
 SLACK = 0.05
 """A pass of forward-backward improvement may end later than the one before by this share: the next
@@ -57,33 +54,40 @@ class Budget:
         return self.receivers is None or self.receivers >= 0
 
 
-def never() -> bool:
-    """Do not stop."""
-    return False
-
-
 def run(phase: Instance, order: IntArray, horizon: int, stop: Stop = never) -> IntArray | None:
     """Starts when transfers enter in ``order``.
 
     None if one would end after ``horizon``, or once ``stop`` says so.
     """
+    return _run(phase, order, horizon, None, stop)
+
+
+def run_appending(
+    phase: Instance, order: IntArray, horizon: int, stop: Stop = never
+) -> IntArray | None:
+    """Starts when transfers are appended in ``order``; ``horizon`` doubles until they fit.
+
+    None once ``stop`` says so.
+    """
+    while not stop():
+        ends = Ends(*np.zeros((2, phase.tiles), np.int64))
+        start = _run(phase, order, horizon, ends, stop)
+        if start is not None:
+            return start
+        horizon *= 2
+    return None
+
+
+def _run(
+    phase: Instance, order: IntArray, horizon: int, ends: Ends | None, stop: Stop
+) -> IntArray | None:
     state = empty_state(phase, horizon + 1)
     width = max(1, SLICE * len(order) // max(1, len(phase.receiver)))
     for first in range(0, len(order), width):
         part = order[first : first + width]
-        if stop() or not insert_all(phase, state, part, horizon):
+        if stop() or not insert_all(phase, state, part, horizon, ends):
             return None
     return state.start
-
-
-def run_appending(phase: Instance, order: IntArray, horizon: int) -> IntArray:
-    """Starts when transfers are appended in ``order``; ``horizon`` doubles until they fit."""
-    while True:
-        state = empty_state(phase, horizon + 1)
-        ends = Ends(*np.zeros((2, phase.tiles), np.int64))
-        if insert_all(phase, state, order, horizon, ends):
-            return state.start
-        horizon *= 2
 
 
 def reverse(phase: Instance, start: IntArray) -> IntArray:
