@@ -7,29 +7,24 @@ events by which transfers are late do not grow. What was thrown out in vain weig
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ipuopt.compiled import inner_kernel, kernel
-from ipuopt.models.exchange.bits import bit, flip, last_taken
+from ipuopt.models.exchange.bits import last_taken
 from ipuopt.models.exchange.claims import (
     FILL_FIRST,
     FILL_LENGTH,
-    FILL_ROW,
     TEST_FIRST,
     TEST_LENGTH,
     TEST_ROW,
-    Row,
 )
 from ipuopt.models.exchange.fit import earliest
 from ipuopt.models.exchange.instance import Instance
+from ipuopt.models.exchange.links import Links, links, remove
 from ipuopt.models.exchange.parity import Saved, encodable, still_even
 from ipuopt.models.exchange.problem import IntArray
 from ipuopt.models.exchange.search import Budget, Search
 from ipuopt.models.exchange.state import State, empty_state, place
-
-WINDOW, MUX = int(Row.WINDOW), int(Row.MUX)
 
 HEATS = (0.0, 1.0, 3.0, 10.0)
 """Mean of the events by which lateness may grow in a move that is kept, one a round by chance."""
@@ -48,56 +43,6 @@ SAMPLES = 6
 
 MOST_MOVED = 64
 """Transfers that one move may throw out."""
-
-
-class Links(NamedTuple):
-    """Who else is there: claims that fill each row, owner of each claim, successors (E5)."""
-
-    row_start: IntArray
-    row_claim: IntArray
-    owner: IntArray
-    after_start: IntArray
-    after: IntArray
-    after_lag: IntArray
-
-
-def links(phase: Instance) -> Links:
-    """Tables of a forward instance that the moves look up."""
-    rows = phase.claims[:, FILL_ROW].astype(np.int64)
-    filling = np.flatnonzero(phase.claims[:, FILL_LENGTH] > 0)
-    order = filling[np.argsort(rows[filling], kind="stable")]
-    count = len(phase.words)
-    after = np.repeat(np.arange(count), np.diff(phase.before_bounds))
-    pairs = np.argsort(phase.before, kind="stable")
-    return Links(
-        row_start=np.searchsorted(rows[order], np.arange(phase.rows + 1)),
-        row_claim=order,
-        owner=np.repeat(np.arange(count), np.diff(phase.claim_start)),
-        after_start=np.searchsorted(phase.before[pairs], np.arange(count + 1)),
-        after=after[pairs],
-        after_lag=phase.lag[pairs],
-    )
-
-
-@inner_kernel
-def _remove(p: Instance, s: State, transfer: int) -> None:
-    """Free what ``transfer`` takes; buses come before the controls that neighbours may share."""
-    at = s.start[transfer]
-    s.start[transfer] = -1
-    for claim in range(p.claim_start[transfer], p.claim_start[transfer + 1]):
-        row, length = p.claims[claim, FILL_ROW], p.claims[claim, FILL_LENGTH]
-        first = at + p.claims[claim, FILL_FIRST]
-        family = row // p.tiles
-        if family == MUX:
-            # The neutral event of one window and the source event of the next may be one.
-            tile = row - MUX * p.tiles
-            window = WINDOW * p.tiles + tile
-            shared = bit(s.rows, window, first - 1) or bit(s.rows, window, first)
-            if shared and not p.wide[tile]:
-                continue
-        flip(s.rows, row, first, first + length)
-        if row < len(s.gap):
-            s.gap[row] = min(s.gap[row], first)
 
 
 @inner_kernel
@@ -193,7 +138,7 @@ def improve_late(
     old = np.empty(MOST_MOVED + 1, np.int64)
     for _ in range(moves):
         transfer = -1
-        offset = generator.integers(0, count)
+        offset = int(generator.integers(0, count))
         for k in range(count):
             other = offset + k if offset + k < count else offset + k - count
             if s.start[other] + p.tail[other] > target:
@@ -203,13 +148,13 @@ def improve_late(
             return 0
         moved[0], old[0], many = transfer, s.start[transfer], 1
         before = _late(p, s, transfer, target)
-        _remove(p, s, transfer)
+        remove(p, s, links, transfer)
         first, latest = _range(p, s, links, transfer, target - p.tail[transfer])
         start = _fit(p, s, transfer, first, latest, saved) if first <= latest else -1
         if start < 0 and first <= latest:
             lightest = np.iinfo(np.int64).max
             for _ in range(SAMPLES):
-                at = generator.integers(first, latest + 1)
+                at = int(generator.integers(first, latest + 1))
                 blocking = _in_the_way(p, s, links, transfer, at, found)
                 heavy = 0
                 for k in range(blocking):
@@ -223,13 +168,13 @@ def improve_late(
         for k in range(1, many):
             before += _late(p, s, moved[k], target)
             old[k] = s.start[moved[k]]
-            _remove(p, s, moved[k])
+            remove(p, s, links, moved[k])
         start = earliest(p, s, transfer, start, start)
         fits = start >= 0 and encodable(p, s, transfer, start, saved)
         if fits:
             place(p, s, transfer, start)
             for k in range(many - 1, 1, -1):  # a random order of insertion
-                other = generator.integers(1, k + 1)
+                other = int(generator.integers(1, k + 1))
                 moved[k], moved[other] = moved[other], moved[k]
                 old[k], old[other] = old[other], old[k]
             fits = _settle(p, s, links, moved, many, end, saved)
@@ -241,7 +186,7 @@ def improve_late(
         if not fits or after > before + int(heat * generator.exponential()):
             for k in range(many):
                 if s.start[moved[k]] >= 0:
-                    _remove(p, s, moved[k])
+                    remove(p, s, links, moved[k])
                 weight[moved[k]] += 1
             for k in range(many):
                 place(p, s, moved[k], old[k])

@@ -34,7 +34,8 @@ def qualifying(problem: Problem) -> BoolArray:
     late_by = 51 + 2 * ROW[receiver]
     spread = items[transfer]
     bad |= early(problem) & ((spread == late_by) | (spread == late_by + 2))
-    return fits & ~np.logical_or.reduceat(bad, first)
+    result: BoolArray = fits & ~np.logical_or.reduceat(bad, first)
+    return result
 
 
 def _accompanied(transfer: IntArray, receiver: IntArray, address: IntArray) -> BoolArray:

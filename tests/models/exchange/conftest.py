@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from ipuopt.codegen.rows import decode_rows, encode_rows, rebuild
 from ipuopt.models.exchange import Problem, Solution, check, horizon
 from ipuopt.models.exchange.problem import IntArray
+from ipuopt.models.exchange.widths import qualifying
 
-Transfer = tuple[int, int, int, Sequence[tuple[int, int]]]
-"""Source tile, source address, words, receivers as (tile, address)."""
+Transfer = tuple[int, int | Sequence[int], int, Sequence[tuple[int, int]]]
+"""Source tile, source address or one an iteration, words, receivers as (tile, address)."""
 MakePhase = Callable[..., Problem]
 Phases = Callable[..., st.SearchStrategy[Problem]]
 Optimum = Callable[[Problem, Solution], int]
@@ -46,30 +48,49 @@ def random_phases(
     members: int = 6,
     receivers: int = 4,
     least: int = 1,
+    wide: bool = False,
 ) -> Problem:
     """``least`` to ``most`` transfers among 2 to ``members`` tiles.
 
-    Addresses come from a small pool: half of them share an element, spans overlap or touch. Only
-    the counts shrink: drawing every number by itself takes longer than the tests.
+    Addresses come from a small pool: half of them share an element, spans overlap or touch. Where
+    ``wide`` is set, tiles are whole pairs, about a third of the transfers qualify for Paired64 and
+    most of these are given so, and up to three source addresses take turns. Only the counts
+    shrink: drawing every number by itself takes longer than the tests.
     """
     count = draw(st.integers(least, most))
     tiles = draw(st.integers(2, members))
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    pairs = random.choice(32, 1 + tiles // 2, replace=False)
     chosen = random.choice(64, tiles, replace=False)
+    if wide:
+        chosen = np.concatenate((2 * pairs, 2 * pairs + 1))
+    iterations = int(random.integers(1, 4)) if wide else 1
 
     def address() -> int:
         word = random.choice((0, 10, 20, words, 4000))
         return int(FIRST_BYTE + 0x4000 * random.integers(0, 4) + 4 * word)
 
+    def of_pairs(source: int) -> tuple[int, list[tuple[int, int]]]:
+        """Words and receivers of a transfer that qualifies if addresses are multiples of 8."""
+        others = pairs[pairs != source // 2]
+        many = int(random.integers(1, min(2, len(others)) + 1))
+        places = [(int(pair), address()) for pair in random.choice(others, many, replace=False)]
+        targets = [(2 * pair + lane, place) for pair, place in places for lane in (0, 1)]
+        return int(random.choice((128, 130, 140, 170))), targets
+
     transfers: list[Transfer] = []
     for _ in range(count):
         source = int(random.choice(chosen))
         others = chosen[chosen != source]
-        many = int(random.integers(1, min(receivers, tiles - 1) + 1))
+        many = int(random.integers(1, min(receivers, len(others)) + 1))
         size = int(random.choice((10, 52)) if random.random() < 0.3 else random.integers(1, words))
         targets = [(int(tile), address()) for tile in random.choice(others, many, replace=False)]
-        transfers.append((source, address(), size, targets))
-    return phase_of(transfers)
+        if wide and random.random() < 0.4:
+            size, targets = of_pairs(source)
+        transfers.append((source, [address() for _ in range(iterations)], size, targets))
+    problem = phase_of(transfers)
+    may = qualifying(problem) & (random.random(count) < 0.7)
+    return phase_of(transfers, paired=may.tolist()) if wide else problem
 
 
 def transfers_of(problem: Problem) -> list[Transfer]:
@@ -151,6 +172,24 @@ def least_horizon(problem: Problem, known: Solution) -> int:
     return best
 
 
+def some_of(problem: Problem, transfers: Sequence[int]) -> Problem:
+    listed = transfers_of(problem)
+    return phase_of(
+        [listed[j] for j in transfers], problem.tiles, problem.paired[list(transfers)].tolist()
+    )
+
+
+def assert_carried_out(problem: Problem, solution: Solution) -> None:
+    """Equal transfers keep their order (E5), so the rows tell which is which."""
+    assert not check(problem, solution)
+    for iteration in range(problem.source_address.shape[1]):
+        rows = encode_rows(problem, solution, iteration=iteration)
+        assert rows.horizon == horizon(problem, solution)
+        found = rebuild(problem, decode_rows(rows), iteration=iteration)
+        np.testing.assert_array_equal(found.start, solution.start)
+        np.testing.assert_array_equal(found.paired, solution.paired)
+
+
 def few_transfers(seed: int) -> Problem:
     """Two to four transfers of few tiles that share elements, and often spans."""
     draw = np.random.default_rng(seed)
@@ -217,5 +256,17 @@ def make_phase() -> MakePhase:
 
 @pytest.fixture(scope="session")
 def phases() -> Phases:
-    """``phases(most=12, words=70, members=6, receivers=4, least=1)``: strategy of phases."""
+    """``phases(most=12, words=70, members=6, receivers=4, least=1, wide=False)``: a strategy."""
     return random_phases
+
+
+@pytest.fixture(scope="session")
+def carry_out() -> Callable[[Problem, Solution], None]:
+    """``carry_out(problem, solution)``: the checker accepts it, and rows give it back."""
+    return assert_carried_out
+
+
+@pytest.fixture(scope="session")
+def part_of() -> Callable[[Problem, Sequence[int]], Problem]:
+    """``part_of(problem, transfers)``: the phase of some transfers alone, in this order."""
+    return some_of

@@ -151,7 +151,8 @@ def test_widths(tmp_path: Path) -> None:
         read_snapshot(write(tmp_path, data))
     pair["destinations"] = [[8, 0x68000], [9, 0x68000]]
     problem = read_snapshot(write(tmp_path, data))[1]
-    assert (problem.paired.dtype, problem.paired.tolist()) == (np.bool_, [False, True])
+    assert problem.paired.dtype == np.bool_
+    assert problem.paired.tolist() == [False, True]
 
 
 @pytest.mark.parametrize(
