@@ -12,10 +12,12 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "model.md").read_text()
 
+EXCHANGE = [f"models/exchange/check{part}.py" for part in ("", "_controls", "_memory", "_width")]
+
 FORMULATIONS = [
     ("ipuopt.models.mapping", "M", ["models/mapping/check.py"]),
     ("ipuopt.models.placement", "A", ["models/placement/check.py"]),
-    ("ipuopt.models.exchange", "E", ["models/exchange/check.py"]),
+    ("ipuopt.models.exchange", "E", EXCHANGE),
     ("ipuopt.codegen.check", "L", ["codegen/check"]),
 ]
 
