@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ipuopt.models.exchange.group import Answer
     from ipuopt.models.exchange.snapshot import Snapshot
 
-TIME_LIMIT_S = 80.0
+TIME_LIMIT_S = 85.0
 """Default limit in seconds; phases of up to 100 000 transfers gain little from more."""
 
 KEPT_SHARE, KEPT_S = 0.05, 3.0

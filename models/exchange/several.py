@@ -3,8 +3,8 @@
 Every phase first gets a schedule that takes one pass (:mod:`~ipuopt.models.exchange.apart`), so that
 there is a complete answer whenever the search has to end. Phases of equal structure are solved
 once. Then all of them are solved within a short limit, the small ones first, and what is left goes
-to the open ones in proportion to their gaps, in rounds: a phase that closes leaves its time to the
-rest. Phases run side by side on the threads that the limits allow.
+to the open ones in equal shares, in rounds: a phase that closes leaves its time to the rest, and
+those near their bounds close most often. Phases run side by side on the threads that the limits allow.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class _Run:
             opened = [group for group in self.groups if group.open(self.limits.gap)]
             opened.sort(key=lambda group: group.gap)
             before = [(group.objective, group.bound) for group in opened]
-            if not self._pass(opened, [group.gap for group in opened], number, math.inf):
+            if not self._pass(opened, [len(group.places) for group in opened], number, math.inf):
                 return
             moved = before != [(group.objective, group.bound) for group in opened]
             cut = any(group.limit is not None for group in opened)
