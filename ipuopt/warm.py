@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from ipuopt.compiled import cache_folder, sources_stamp
 from ipuopt.interpreted import while_compiling
@@ -84,11 +85,18 @@ def _serve_the_run() -> None:
 
     from ipuopt.models.exchange.bits import fill, last_taken, next_free, next_taken
 
-    row = np.zeros((1, 2), dtype=np.uint64)
-    fill(row, 0, 1, 2)
-    last_taken(row, 0, 0, 2)
-    next_free(row, 0, 0)
-    next_taken(row, 0, 0, 2)
+    rows = np.zeros((1, 2), dtype=np.uint64)
+    # Rows and events of claims are of 32 bits in interpreted kernels, others of 64.
+    claim: Any
+    other: Any
+    claim, other = np.zeros(1, dtype=np.int32)[0], np.zeros(1, dtype=np.int64)[0]
+    next_free(rows, claim, other)
+    for row, first, stop in ((claim, other, other), (other, other, other), (other, claim, other)):
+        fill(rows, row, first, stop)
+        next_taken(rows, row, first, stop)
+    for first in (claim, other):
+        fill(rows, claim, first, first)
+        last_taken(rows, claim, first, first)
 
 
 def _schedule_and_place() -> None:
@@ -111,6 +119,7 @@ def _schedule_and_place() -> None:
         destination_tile=np.concatenate(((ring + 1) % 8, (ring + 3) % 8)),
         destination_address=np.repeat([base + 4096, base + 8192], 8),
     )
+    exchange.insert_in_order(phase, np.arange(16))  # interpreted, this takes longest
     exchange.solve(phase, limits)
     ones = np.ones(3, dtype=np.int64)
     buffers = placement.Problem(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import small_kernel
 from ipuopt.models.exchange.bounds_cliques import heaviest
 from ipuopt.models.exchange.bounds_machines import Jobs, joined, one_machine
 from ipuopt.models.exchange.bounds_widths import least_over_widths
@@ -112,7 +112,7 @@ def _spans(problem: Problem, options: list[Timing]) -> _Spans:
     )
 
 
-@kernel
+@small_kernel
 def _chained(
     bounds: IntArray,
     before: IntArray,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import small_kernel
 from ipuopt.models.exchange.conflicts import Hot
 from ipuopt.models.exchange.problem import BoolArray, IntArray, Problem
 
@@ -105,7 +105,7 @@ def _searched(tiles: int, out: _Nodes, into: _Nodes) -> IntArray:
     return np.flatnonzero(sends & receives & ~bad)
 
 
-@kernel
+@small_kernel
 def _cut_all(
     bounds: tuple[IntArray, IntArray, IntArray, IntArray],
     nodes: tuple[IntArray, IntArray, IntArray, IntArray],

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import small_kernel
 from ipuopt.models.exchange.heap import pop, push
 from ipuopt.models.exchange.problem import IntArray
 
@@ -50,7 +50,7 @@ def one_machine(jobs: Jobs) -> tuple[int, int]:
     return int(simple.max()), preemptive
 
 
-@kernel
+@small_kernel
 def _jackson(
     begin: IntArray,
     end: IntArray,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import small_kernel
 from ipuopt.models.exchange.check_times import MOST, Times, Violation, sorted_by, told
 from ipuopt.models.exchange.problem import BoolArray, IntArray, Problem
 from ipuopt.target.memory import element_range
@@ -38,7 +38,7 @@ def order(problem: Problem, start: IntArray, times: Times) -> list[Violation]:
     return told("E5", messages, total)
 
 
-@kernel
+@small_kernel
 def _early_pairs(
     tile: IntArray,
     low: IntArray,
@@ -89,7 +89,7 @@ def elements(problem: Problem, start: IntArray, times: Times) -> list[Violation]
     return told("E6", messages, total)
 
 
-@kernel
+@small_kernel
 def _sharing_pairs(
     send: tuple[IntArray, IntArray, IntArray],
     send_element: tuple[IntArray, IntArray],

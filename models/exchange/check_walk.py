@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ipuopt.compiled import inner_kernel, kernel
+from ipuopt.compiled import inner_kernel, small_kernel
 from ipuopt.models.exchange.check_times import MOST
 from ipuopt.models.exchange.problem import IntArray
 
@@ -28,7 +28,7 @@ ANY = 3
 """Sets of parities, as bits: 1 for even, 2 for odd."""
 
 
-@kernel
+@small_kernel
 def walk(token: IntArray, span: int, low: int) -> tuple[IntArray, IntArray, IntArray, int]:
     """Judge all tiles.
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import small_kernel
 
 IntArray = npt.NDArray[np.int64]
 
@@ -89,7 +89,7 @@ def repeated(bounds: IntArray, tile: IntArray, tiles: int) -> int:
     return _repeated(bounds, tile, np.full(tiles, -1, np.int64))
 
 
-@kernel
+@small_kernel
 def _repeated(bounds: IntArray, tile: IntArray, owner: IntArray) -> int:
     """``owner`` holds the last transfer to each tile."""
     for transfer in range(len(bounds) - 1):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import small_kernel
 from ipuopt.models.exchange.instance import Instance
 from ipuopt.models.exchange.pairs import Pairs
 from ipuopt.models.exchange.problem import IntArray
@@ -47,7 +47,7 @@ def starts_in_order(phase: Instance, pairs: Pairs, order: IntArray) -> IntArray:
     return _longest_paths(phase.head, first[sort], second[sort], lag[sort])
 
 
-@kernel
+@small_kernel
 def _longest_paths(head: IntArray, first: IntArray, second: IntArray, lag: IntArray) -> IntArray:
     """Earliest starts; arcs are sorted so that those into a transfer come before those out of it."""
     start = head.copy()
