@@ -10,7 +10,7 @@ import numpy as np
 from ipuopt.models.exchange import orders
 from ipuopt.models.exchange.colouring import by_matching
 from ipuopt.models.exchange.components import restrict
-from ipuopt.models.exchange.instance import Instance
+from ipuopt.models.exchange.instance import Instance, mirrored
 from ipuopt.models.exchange.orders import Stop
 from ipuopt.models.exchange.problem import IntArray
 from ipuopt.models.exchange.search import Budget, Search, reverse, run
@@ -22,6 +22,9 @@ PORTFOLIO = ((48, 0), (16, 0), (5, 5), (5, 0), (2, 5), (16, 16), (0, 0))
 On the snapshots each of them is the best for some phase; large load weights win where tiles send
 and receive many short transfers, word weights for multicasts of mixed lengths.
 """
+
+QUICK = ((5, 5), (48, 0), (0, 0))
+"""Weights (load, words) by which a choice of widths is judged."""
 
 ROUNDS = 2
 """Rounds of forward-backward improvement after each order; later ones hardly gain."""
@@ -74,15 +77,24 @@ def portfolio(search: Search, target: int, budget: Budget) -> None:
 
 
 def quick(phase: Instance, horizon: int, stop: Stop, budget: Budget) -> IntArray | None:
-    """Starts by one list schedule and one round of improvement, if they end before ``horizon``."""
-    if not budget.take(phase, 1 + 2 * ROUNDS):
-        return None
-    start = run(phase, orders.dispatch(phase, 5, 5), 2 * horizon, stop)
-    if start is None:
-        return None
-    search = Search(phase, start, stop)
-    search.justify(start, 1)
-    return search.start
+    """Starts by some list schedules in both directions, improved; None if none could be made."""
+    best: Search | None = None
+    backward = mirrored(phase)
+    for load, words in QUICK:
+        for way in (phase, backward):
+            if not budget.take(phase, 1 + 2 * ROUNDS):
+                break
+            start = run(way, orders.dispatch(way, load, words), 2 * horizon, stop)
+            if start is None:
+                continue
+            start = reverse(way, start) if way.mirror else start
+            start = run(phase, orders.topological(phase, start), 2 * horizon, stop)
+            if start is None:
+                continue
+            best = best or Search(phase, start, stop)
+            best.offer(start)
+            best.justify(start, ROUNDS)
+    return None if best is None else best.start
 
 
 def perturb(search: Search, target: int, budget: Budget, seed: int) -> None:

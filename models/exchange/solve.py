@@ -59,10 +59,10 @@ def solve(
     run = Incumbent(problem, limits, free, warm)
     budget = Budget.of(limits)
     if not run.begun:
-        if free:
-            _choose_widths(run, budget)
         improve.portfolio(run.search, run.target, budget)
         run.progress()
+        if free:
+            _choose_widths(run, budget)
         _set_up_times(run)
     ways: list[Callable[[], None]] = [
         partial(close_components, run),
@@ -77,16 +77,17 @@ def solve(
 
 
 def _choose_widths(run: Incumbent, budget: Budget) -> None:
-    """Try a few choices of widths with the quickest orders; go on with the best."""
+    """Try a few choices of widths with some orders; go on with those of the earliest horizon."""
     for paired in choices(run.problem):
         if not run.open:
             return
-        if np.array_equal(paired, run.problem.paired):
+        if np.array_equal(paired, run.paired):
             continue
         phase = instance(run.problem, paired)
         start = improve.quick(phase, run.search.horizon, run.limits.expired, budget)
         if start is not None and horizon_of(start, phase.tail) < run.search.horizon:
             run.change_widths(paired, start)
+            improve.portfolio(run.search, run.target, budget)
             run.progress()
 
 

@@ -210,8 +210,8 @@ def test_deterministic_runs_write_the_same(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_default_time_limit_and_config() -> None:
     outcome = run("tiny.json", "--print-config")
-    assert re.search(r"^time_limit +80.0 +default$", outcome.stdout, re.MULTILINE)
-    assert "[default: 80s]" in run("--help").stdout
+    assert re.search(r"^time_limit +85.0 +default$", outcome.stdout, re.MULTILINE)
+    assert "[default: 85s]" in run("--help").stdout
     assert not Path("tiny.schedule.json").exists()
 
 
