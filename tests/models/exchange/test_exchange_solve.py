@@ -349,7 +349,7 @@ def repeatable(threads: int) -> tuple[list[int], SolveReport]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(closing, "COMPONENT_EFFORT", 0.1)
         limits = Limits(deterministic=True, threads=threads, seed=5)
-        solution, report = solved(crowded(3, 25), limits)
+        solution, report = solved(crowded(2, 30), limits)
     assert report.status is SolveStatus.FEASIBLE and report.limit is None
     assert report.run.solver.startswith("ortools ")
     return solution.start.tolist(), report
