@@ -115,7 +115,7 @@ def test_moves_keep_state_and_rules(
 
 
 @given(st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_push_only_lowers_a_valid_schedule(
     phases: Phases, carry_out: CarryOut, data: st.DataObject
 ) -> None:

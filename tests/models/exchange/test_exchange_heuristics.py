@@ -53,7 +53,7 @@ def is_topological(phase: Instance, order: IntArray) -> bool:
 
 
 @given(st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @pytest.mark.parametrize("free", [False, True])
 def test_every_schedule_is_valid_and_none_is_worse_than_appending(
     phases: Phases, carry_out: CarryOut, free: bool, data: st.DataObject

@@ -70,8 +70,9 @@ class Twin:
     def clash(self, transfer: int, start: int) -> bool:
         for claim in self.claims(transfer, self.phase.claim_stop):
             first = start + claim[TEST_FIRST]
-            events = range(max(0, first), first + claim[TEST_LENGTH])
-            if any(self.rows[claim[TEST_ROW]] >> event & 1 for event in events):
+            events = (1 << claim[TEST_LENGTH]) - 1
+            events = events << first if first >= 0 else events >> -first
+            if self.rows[claim[TEST_ROW]] & events:
                 return True
         return False
 
