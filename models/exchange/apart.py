@@ -94,7 +94,9 @@ def quick_bound(
         options = [timing(problem, np.zeros_like(wide)), timing(problem, wide)]
     counts = np.diff(problem.destination_start)
     jobs = [_jobs(times, np.repeat(times.head, counts)) for times in options]
-    send, window = (np.minimum.reduce(columns) for columns in zip(*jobs, strict=True))
+    send, window = jobs[0]
+    for other in jobs[1:]:
+        send, window = _least(send, other[0]), _least(window, other[1])
     most = max(
         _most(problem.source, send, problem.tiles),
         _most(problem.destination_tile, window, problem.tiles),
@@ -102,25 +104,33 @@ def quick_bound(
     return most, SIMPLE
 
 
-def _jobs(times: Timing, head: IntArray) -> tuple[IntArray, IntArray]:
-    """Least begin, length and what is left until "done", of sends and of source windows."""
-    send = np.stack((times.head, times.items, times.tail - times.items))
+_Jobs = tuple[IntArray, IntArray, IntArray]
+"""Least begin, length and what is left until "done"."""
+
+
+def _jobs(times: Timing, head: IntArray) -> tuple[_Jobs, _Jobs]:
+    """Sends and source windows."""
+    send = times.head, times.items, times.tail - times.items
     after = times.done - times.window - times.window_length
-    return send, np.stack((head + times.window, times.window_length, after))
+    return send, (head + times.window, times.window_length, after)
+
+
+def _least(one: _Jobs, other: _Jobs) -> _Jobs:
+    return np.minimum(one[0], other[0]), np.minimum(one[1], other[1]), np.minimum(one[2], other[2])
 
 
 @kernel
-def _most(tile: IntArray, jobs: IntArray, tiles: int) -> int:
-    """Largest least begin + sum of lengths + least rest of a tile; the rows of ``jobs``."""
+def _most(tile: IntArray, jobs: _Jobs, tiles: int) -> int:
+    """Largest least begin + sum of lengths + least rest of a tile."""
     far = np.iinfo(np.int64).max >> 1
     first = np.full(tiles, far)
     last = np.full(tiles, far)
     total = np.zeros(tiles, np.int64)
     for k in range(len(tile)):
         t = tile[k]
-        first[t] = min(first[t], jobs[0, k])
-        last[t] = min(last[t], jobs[2, k])
-        total[t] += jobs[1, k]
+        first[t] = min(first[t], jobs[0][k])
+        last[t] = min(last[t], jobs[2][k])
+        total[t] += jobs[1][k]
     most = 0
     for t in range(tiles):
         if total[t]:

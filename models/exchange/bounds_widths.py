@@ -14,7 +14,6 @@ integers first, so that the bound is exact.
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linprog
 from scipy.sparse import csr_array, hstack
 
 from ipuopt.models.exchange.bounds_machines import Jobs
@@ -88,6 +87,9 @@ def _ends(tiles: int, machines: list[Jobs], reserved: Jobs) -> IntArray:
 
 def _weights(matrix: csr_array, fixed: IntArray) -> IntArray:
     """Rounded dual values: minimise H over ``matrix @ x + fixed <= H``, x within [0, 1]."""
+    # As long to import as all else here, and needed where widths are free only.
+    from scipy.optimize import linprog
+
     machines, transfers = matrix.shape
     column = csr_array(np.full((machines, 1), -1.0))
     result = linprog(

@@ -1,6 +1,6 @@
 """Schedules of several phases under one limit of time.
 
-Every phase first gets a schedule that takes one pass (:mod:`~ipuopt.models.exchange.apart`), so that
+Every phase first gets a schedule that takes one pass (:mod:`~ipuopt.models.exchange.slots`), so that
 there is a complete answer whenever the search has to end. Phases of equal structure are solved
 once. Then all of them are solved within a short limit, the small ones first, and what is left goes
 to the open ones in equal shares, in rounds: a phase that closes leaves its time to the rest, and
@@ -79,8 +79,10 @@ class _Run:
         self.limits, self.free, self.publish = limits, free, publish
         self.lock = Lock()
         self.groups = grouped(problems)
-        for group in self.groups:
-            group.begin(limits, free)
+        largest = sorted(self.groups, key=lambda group: -group.effort_s)
+        with ThreadPoolExecutor(limits.threads, thread_name_prefix="begin") as executor:
+            for begun in [executor.submit(group.begin, limits, free) for group in largest]:
+                begun.result()
         self._tell()
 
     def answers(self) -> list[Answer]:

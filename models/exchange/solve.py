@@ -9,7 +9,6 @@ import numpy as np
 
 from ipuopt.limits import Limits
 from ipuopt.models.exchange import eject, improve
-from ipuopt.models.exchange.closing import close_components
 from ipuopt.models.exchange.incumbent import STAGE, Incumbent
 from ipuopt.models.exchange.instance import instance
 from ipuopt.models.exchange.orders import topological
@@ -65,7 +64,7 @@ def solve(
             _choose_widths(run, budget)
         _set_up_times(run)
     ways: list[Callable[[], None]] = [
-        partial(close_components, run),
+        partial(_components, run),
         lambda: eject.push(run.search, run.target, budget, limits.seed),
     ]
     for way in ways:
@@ -101,6 +100,13 @@ def _set_up_times(run: Incumbent) -> None:
     if found and run.open:
         order = topological(phase, sequence_keys(found, run.search.start))
         run.search.justify(run.search.insert(phase, order, 2 * run.search.horizon), 2)
+
+
+def _components(run: Incumbent) -> None:
+    # Half a second to import, which a first schedule under a short limit does not have.
+    from ipuopt.models.exchange.closing import close_components
+
+    close_components(run)
 
 
 def _alternate(run: Incumbent, budget: Budget) -> None:
