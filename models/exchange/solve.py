@@ -9,6 +9,7 @@ import numpy as np
 
 from ipuopt.limits import Limits
 from ipuopt.models.exchange import eject, improve
+from ipuopt.models.exchange.flips import flip_widths
 from ipuopt.models.exchange.incumbent import STAGE, Incumbent
 from ipuopt.models.exchange.instance import instance
 from ipuopt.models.exchange.orders import topological
@@ -62,6 +63,7 @@ def solve(
         run.progress()
         if free:
             _choose_widths(run, budget)
+            flip_widths(run, budget, limits.seed)
         _set_up_times(run)
     ways: list[Callable[[], None]] = [
         partial(_components, run),
@@ -117,3 +119,5 @@ def _alternate(run: Incumbent, budget: Budget) -> None:
         for way in (improve.squeak, improve.perturb, eject.push):
             way(run.search, run.target, budget, seed)
             run.progress()
+        if run.free:
+            flip_widths(run, budget, seed)
