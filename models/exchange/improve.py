@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -15,6 +15,9 @@ from ipuopt.models.exchange.orders import Stop
 from ipuopt.models.exchange.problem import IntArray
 from ipuopt.models.exchange.search import Budget, Search, reverse, run
 from ipuopt.models.exchange.timing import horizon_of
+
+Way = Callable[[Instance], IntArray]
+"""Makes an order of insertion, for either direction of time."""
 
 PORTFOLIO = ((48, 0), (16, 0), (5, 5), (5, 0), (2, 5), (16, 16), (0, 0))
 """Weights (load, words) of :func:`~ipuopt.models.exchange.orders.dispatch`, in the order tried.
@@ -50,19 +53,24 @@ SMALL_GAP = 0.01
 """Gap below which perturbation is not worth its time."""
 
 
-def portfolio(search: Search, target: int, budget: Budget) -> None:
-    """Insert in every order of the portfolio, in both directions, until ``target`` is met.
-
-    First the cheap orders, then list schedules, at last the best schedule once more.
-    """
-    matching = by_matching(search.forward)
-    ways: list[Callable[[Instance], IntArray]] = [orders.longest, orders.listed]
+def ways_of(phase: Instance) -> list[Way]:
+    """Orders of insertion of a forward phase and its mirror, cheap ones first."""
+    matching = by_matching(phase)
+    ways: list[Way] = [orders.longest, orders.listed]
     if matching is not None:
         # Dependencies (E5) point the other way in the mirrored phase.
         ways.insert(0, partial(orders.topological, key=np.argsort(matching)))
     ways += [partial(orders.dispatch, load=load, words=words) for load, words in PORTFOLIO]
-    if orders.crowded(search.forward).any():
+    if orders.crowded(phase).any():
         ways += [partial(orders.crowded_first, load=load, words=0) for load in (0, 48)]
+    return ways
+
+
+def portfolio(search: Search, target: int, budget: Budget, ways: Sequence[Way]) -> None:
+    """Insert in every order, in both directions, until ``target`` is met.
+
+    At last the best schedule is improved once more.
+    """
     for way in ways:
         for phase in (search.forward, search.backward):
             if search.horizon <= target or search.stop() or not budget.take(phase, 1 + 2 * ROUNDS):

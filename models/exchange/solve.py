@@ -23,6 +23,13 @@ from ipuopt.report import SolveReport
 
 __all__ = ["STAGE", "solve"]
 
+SMALL = 100
+"""Transfers of a phase up to which components are solved to the end after a few orders: that takes
+less time than all orders where machine code has to be made first."""
+
+FIRST_WAYS = 2
+"""Orders tried before that."""
+
 
 def solve(
     problem: Problem, limits: Limits, *, free: bool = False, warm: Solution | None = None
@@ -59,19 +66,26 @@ def solve(
     run = Incumbent(problem, limits, free, warm)
     budget = Budget.of(limits)
     if not run.begun:
-        improve.portfolio(run.search, run.target, budget)
+        ways = improve.ways_of(run.search.forward)
+        if len(problem) <= SMALL:
+            improve.portfolio(run.search, run.target, budget, ways[:FIRST_WAYS])
+            ways = ways[FIRST_WAYS:]
+            run.progress()
+            if run.open:
+                _components(run)
+        improve.portfolio(run.search, run.target, budget, ways)
         run.progress()
         if free:
             _choose_widths(run, budget)
             flip_widths(run, budget, limits.seed)
         _set_up_times(run)
-    ways: list[Callable[[], None]] = [
+    stages: list[Callable[[], None]] = [
         partial(_components, run),
         lambda: eject.push(run.search, run.target, budget, limits.seed),
     ]
-    for way in ways:
+    for stage in stages:
         if run.open:
-            way()
+            stage()
             run.progress()
     _alternate(run, budget)
     return run.report()
@@ -88,7 +102,8 @@ def _choose_widths(run: Incumbent, budget: Budget) -> None:
         start = improve.quick(phase, run.search.horizon, run.limits.expired, budget)
         if start is not None and horizon_of(start, phase.tail) < run.search.horizon:
             run.change_widths(paired, start)
-            improve.portfolio(run.search, run.target, budget)
+            ways = improve.ways_of(run.search.forward)
+            improve.portfolio(run.search, run.target, budget, ways)
             run.progress()
 
 

@@ -88,7 +88,7 @@ def test_every_schedule_of_the_portfolio_is_valid(
             return super().offer(start)
 
     search = Watched(instance(problem), append_only(problem).start)
-    improve.portfolio(search, 0, Budget(None))
+    improve.portfolio(search, 0, Budget(None), improve.ways_of(search.forward))
     improve.perturb(search, 0, Budget(20 * len(problem.destination_tile)), 0)
     assert offered
     for start in np.unique(offered, axis=0):
@@ -147,7 +147,7 @@ def test_every_order_tried_suits_its_direction_of_time(
     phase = instance(tall_phase(0, single))
     assert len(phase.before) > 20
     search = Search(phase, append_only(tall_phase(0, single)).start)
-    improve.portfolio(search, 0, Budget(None))
+    improve.portfolio(search, 0, Budget(None), improve.ways_of(search.forward))
     improve.perturb(search, 0, Budget(100 * len(phase.receiver)), 0)
     assert directions == {False, True}
 

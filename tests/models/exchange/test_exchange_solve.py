@@ -349,7 +349,7 @@ def repeatable(threads: int) -> tuple[list[int], SolveReport]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(closing, "COMPONENT_EFFORT", 0.1)
         limits = Limits(deterministic=True, threads=threads, seed=5)
-        solution, report = solved(crowded(2, 30), limits)
+        solution, report = solved(crowded(11, 60), limits)
     assert report.status is SolveStatus.FEASIBLE and report.limit is None
     assert report.run.solver.startswith("ortools ")
     return solution.start.tolist(), report
@@ -384,7 +384,7 @@ def test_repeatable_solves_do_not_look_at_the_clock(
 
     monkeypatch.setattr(cpsat, "run", note)
     solved(open_phase, DETERMINISTIC)
-    assert seen == [float("inf")]
+    assert set(seen) == {float("inf")}
     seen.clear()
     solved(open_phase, Limits())
     assert seen and seen[0] <= time.monotonic() + closing.COMPONENT_SECONDS
