@@ -105,6 +105,7 @@ def _schedule_and_place() -> None:
 
     from ipuopt.limits import Limits
     from ipuopt.models import exchange, placement
+    from ipuopt.models.exchange.paths import shortest_order
     from ipuopt.models.placement.tiles import TILE_REGIONS
 
     limits = Limits(deadline=time.monotonic() + 60, deterministic=True)
@@ -119,6 +120,7 @@ def _schedule_and_place() -> None:
         destination_tile=np.concatenate(((ring + 1) % 8, (ring + 3) % 8)),
         destination_address=np.repeat([base + 4096, base + 8192], 8),
     )
+    shortest_order(np.arange(9).reshape(3, 3), np.arange(3), np.arange(3))  # never interpreted
     exchange.insert_in_order(phase, np.arange(16))  # interpreted, this takes longest
     exchange.solve(phase, limits)
     ones = np.ones(3, dtype=np.int64)
