@@ -1,16 +1,17 @@
 """A sufficient test of a schedule in one pass over its transfers.
 
 Those with a common tile are never under way at once, and follow each other in listed order, or the
-tile has no two spans of memory that overlap but those that are only read. It judges from ``ipu21.md`` 3.1 and 3.2 alone, like :mod:`ipuopt.models.exchange.check`, and shares
-no code with what makes schedules. The full checker sorts the intervals of all receivers by time,
-which takes seconds where there are millions.
+tile has no two spans of memory that overlap but those that are only read. It judges from
+``ipu21.md`` 3.1 and 3.2 alone, like :mod:`ipuopt.models.exchange.check`, whose part for widths it
+calls, and shares no code with what makes schedules. The full checker sorts the intervals of all
+receivers by time, which takes seconds where there are millions.
 
 From the first event of a transfer on any of its tiles to its last "done", the partner of a
 Paired64 source included, its tiles have nothing else to do. So no bus, window or element is in use
 twice (E2, E3, E6), no control event meets a message (E4), every payload is complete before the next
-transfer of its spans starts, and if spans overlap that is the next one listed (E5); and rows have room to split: no two control events of different
-transfers are neighbours, and two of one transfer that coincide come 51 events or more after the one
-before (E7).
+transfer of its spans starts, and if spans overlap that is the next one listed (E5); and rows have
+room to split: no two control events of different transfers are neighbours, and two of one transfer
+that coincide come 51 events or more after the one before (E7).
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from __future__ import annotations
 import numpy as np
 
 from ipuopt.compiled import kernel
+from ipuopt.models.exchange.check_times import times_of
+from ipuopt.models.exchange.check_width import widths
 from ipuopt.models.exchange.problem import BoolArray, IntArray, Problem, Solution
-from ipuopt.models.exchange.widths import qualifying
 from ipuopt.target.fabric import PARTNER, ROW, time_to_mux
 
 MOST_WORDS = 1 << 18
@@ -39,7 +41,7 @@ def check_apart(problem: Problem, solution: Solution) -> tuple[bool, int]:
         return False, 0
     if not count:
         return True, 0
-    if paired.any() and np.any(paired & ~qualifying(problem)):  # (E8)
+    if paired.any() and widths(problem, paired, times_of(problem, start, paired)):  # (E8)
         return False, 0
     mixed = np.zeros(problem.tiles, np.bool_)
     horizon = _horizon(

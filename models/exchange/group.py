@@ -70,14 +70,15 @@ class Group:
         """The better schedule of one pass that passes its check, and a bound."""
         begin = time.monotonic()
         times = timing(self.problem)
-        found = [schedule_slots(self.problem, times), schedule_apart(self.problem, times)]
+        apart = schedule_apart(self.problem, times)
+        found = [schedule_slots(self.problem, times), apart]
         found.sort(key=lambda one: horizon_of(one.start, times.tail))
         for solution in found:
             passed, objective = check_apart(self.problem, solution)
             if passed:
                 break
         else:
-            solution = schedule_apart(self.problem, times)
+            solution = apart
             violations = check(self.problem, solution)
             if violations:
                 raise CheckError(f"exchange {self.problem.name}", violations)
