@@ -18,13 +18,14 @@ from ipuopt.models.exchange.claims import (
     TEST_LENGTH,
     TEST_ROW,
 )
-from ipuopt.models.exchange.fit import earliest
+from ipuopt.models.exchange.insertion import fitting, ready
 from ipuopt.models.exchange.instance import Instance
 from ipuopt.models.exchange.links import Links, links, remove
-from ipuopt.models.exchange.parity import Saved, encodable, still_even
+from ipuopt.models.exchange.parity import Saved, still_even
 from ipuopt.models.exchange.problem import IntArray
 from ipuopt.models.exchange.search import Budget, Search
 from ipuopt.models.exchange.state import State, empty_state, place
+from ipuopt.models.exchange.timing import horizon_of
 
 HEATS = (0.0, 1.0, 3.0, 10.0)
 """Mean of the events by which lateness may grow in a move that is kept, one a round by chance."""
@@ -46,25 +47,12 @@ MOST_MOVED = 64
 
 
 @inner_kernel
-def _range(p: Instance, s: State, links: Links, transfer: int, latest: int) -> tuple[int, int]:
-    """Starts that memory order (E1, E5) leaves, given those of its placed neighbours."""
-    first = int(p.head[transfer])
-    for pair in range(p.before_bounds[transfer], p.before_bounds[transfer + 1]):
-        if s.start[p.before[pair]] >= 0:
-            first = max(first, int(s.start[p.before[pair]] + p.lag[pair]))
+def _latest(s: State, links: Links, transfer: int, latest: int) -> int:
+    """Last start up to ``latest`` that the placed successors of a transfer leave (E5)."""
     for pair in range(links.after_start[transfer], links.after_start[transfer + 1]):
         if s.start[links.after[pair]] >= 0:
             latest = min(latest, int(s.start[links.after[pair]] - links.after_lag[pair]))
-    return first, latest
-
-
-@inner_kernel
-def _fit(p: Instance, s: State, transfer: int, first: int, latest: int, saved: Saved) -> int:
-    """Earliest start in a range that can be encoded as well; -1 without one."""
-    start = earliest(p, s, transfer, first, latest)
-    while start >= 0 and not encodable(p, s, transfer, start, saved):
-        start = earliest(p, s, transfer, start + 1, latest)
-    return start
+    return latest
 
 
 @inner_kernel
@@ -102,8 +90,8 @@ def _settle(
 ) -> bool:
     """Insert ``moved[1:count]`` again, each at its earliest fit; whether all of them fit."""
     for k in range(1, count):
-        first, latest = _range(p, s, links, moved[k], end - p.tail[moved[k]])
-        start = _fit(p, s, moved[k], first, latest, saved)
+        latest = _latest(s, links, moved[k], end - p.tail[moved[k]])
+        start = fitting(p, s, moved[k], ready(p, s, moved[k]), latest, saved)
         if start < 0:
             return False
         place(p, s, moved[k], start)
@@ -149,8 +137,9 @@ def improve_late(
         moved[0], old[0], many = transfer, s.start[transfer], 1
         before = _late(p, s, transfer, target)
         remove(p, s, links, transfer)
-        first, latest = _range(p, s, links, transfer, target - p.tail[transfer])
-        start = _fit(p, s, transfer, first, latest, saved) if first <= latest else -1
+        first = ready(p, s, transfer)
+        latest = _latest(s, links, transfer, target - p.tail[transfer])
+        start = fitting(p, s, transfer, first, latest, saved)
         if start < 0 and first <= latest:
             lightest = np.iinfo(np.int64).max
             for _ in range(SAMPLES):
@@ -169,8 +158,8 @@ def improve_late(
             before += _late(p, s, moved[k], target)
             old[k] = s.start[moved[k]]
             remove(p, s, links, moved[k])
-        start = earliest(p, s, transfer, start, start)
-        fits = start >= 0 and encodable(p, s, transfer, start, saved)
+        start = fitting(p, s, transfer, start, start, saved)
+        fits = start >= 0
         if fits:
             place(p, s, transfer, start)
             for k in range(many - 1, 1, -1):  # a random order of insertion
@@ -204,7 +193,7 @@ def _place_all(p: Instance, s: State, start: IntArray) -> None:
 
 def occupied(phase: Instance, start: IntArray) -> State:
     """State of a schedule, with room up to its horizon."""
-    state = empty_state(phase, int((start + phase.tail).max()) + 1)
+    state = empty_state(phase, horizon_of(start, phase.tail) + 1)
     _place_all(phase, state, start)
     return state
 
@@ -225,7 +214,7 @@ def push(search: Search, target: int, budget: Budget, seed: int) -> None:
         heat = float(generator.choice(HEATS))
         left = improve_late(phase, state, tables, weight, aim, end, MOVES, heat, generator)
         idle, failed = idle + 1, failed + 1
-        now = int((state.start + phase.tail).max())
+        now = horizon_of(state.start, phase.tail)
         if now < end:
             end, idle, failed = now, 0, 0
             search.offer(state.start)

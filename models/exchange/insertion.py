@@ -19,7 +19,21 @@ def ready(p: Instance, s: State, transfer: int) -> int:
     """Least start of a transfer that its head and its placed predecessors allow (E1, E5)."""
     start = int(p.head[transfer])
     for pair in range(p.before_bounds[transfer], p.before_bounds[transfer + 1]):
-        start = max(start, int(s.start[p.before[pair]] + p.lag[pair]))
+        if s.start[p.before[pair]] >= 0:
+            start = max(start, int(s.start[p.before[pair]] + p.lag[pair]))
+    return start
+
+
+@inner_kernel
+def fitting(p: Instance, s: State, transfer: int, first: int, latest: int, saved: Saved) -> int:
+    """Earliest fit in a range of starts; -1 without one.
+
+    Forward in time, a start at which a row of instructions could not be encoded is passed over (E7).
+    ``saved`` is room for :func:`~ipuopt.models.exchange.parity.encodable`.
+    """
+    start = earliest(p, s, transfer, first, latest)
+    while start >= 0 and not p.mirror and not encodable(p, s, transfer, start, saved):
+        start = earliest(p, s, transfer, start + 1, latest)
     return start
 
 
@@ -33,13 +47,12 @@ class Ends(NamedTuple):
 def insert_all(
     p: Instance, s: State, order: IntArray, horizon: int, ends: Ends | None = None
 ) -> bool:
-    """Place transfers in ``order`` (a topological one), each at its earliest fit.
+    """Place transfers in ``order`` (a topological one), each at its earliest fit (:func:`fitting`).
 
     With ``ends``, which are kept up to date, transfers are appended: never before the previous ends
     on their own buses. That is the rule of the public compiler (``ipu21.md`` 3.4): P - P0 is not
     before the previous send end of the source, nor before the previous write end of any receiver.
 
-    Forward in time, a start at which a row of instructions could not be encoded is passed over (E7).
     False as soon as a transfer would end after ``horizon``.
     """
     saved = np.empty(np.diff(p.claim_start).max(), np.uint64)
@@ -60,10 +73,7 @@ def _insert_all(
             for receive in range(p.bounds[transfer], p.bounds[transfer + 1]):
                 free = max(free, ends.write[p.receiver[receive]])
             start = max(start, free + p.head[transfer])
-        latest = horizon - p.tail[transfer]
-        start = earliest(p, s, transfer, start, latest)
-        while start >= 0 and not p.mirror and not encodable(p, s, transfer, start, saved):
-            start = earliest(p, s, transfer, start + 1, latest)
+        start = fitting(p, s, transfer, start, horizon - p.tail[transfer], saved)
         if start < 0:
             return False
         place(p, s, transfer, start)
