@@ -102,9 +102,7 @@ class _Closing:
         """Insert in the order of ``found``: that also mends control events (E4), (E7)."""
         part = Search(phase, self.run.search.start[transfers])
         part.justify(part.insert(phase, topological(phase, found), 2 * part.horizon), 1)
-        start = self.run.search.start.copy()
-        start[transfers] = part.start
-        self.run.search.offer(start)
+        self.run.search.offer_part(transfers, part.start)
 
     def _keep(self, found: IntArray, phase: Instance, transfers: IntArray) -> None:
         """Take over ``found`` as it is if that ends earlier and is valid.

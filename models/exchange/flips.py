@@ -8,7 +8,6 @@ from ipuopt.models.exchange.incumbent import Incumbent
 from ipuopt.models.exchange.instance import instance
 from ipuopt.models.exchange.orders import topological
 from ipuopt.models.exchange.search import Budget, Search, run
-from ipuopt.models.exchange.timing import horizon_of
 from ipuopt.models.exchange.widths import qualifying
 
 PATIENCE = 60
@@ -40,7 +39,7 @@ def flip_widths(state: Incumbent, budget: Budget, seed: int) -> None:
         found = Search(phase, start, state.limits.expired)
         found.justify(start, 1)
         if found.horizon <= before:
-            state.change_widths(paired, found.start)
+            state.change_widths(paired, found)
             state.progress()
-        if horizon_of(found.start, phase.tail) < before:
+        if found.horizon < before:
             idle = 0

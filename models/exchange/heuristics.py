@@ -12,7 +12,7 @@ from ipuopt.models.exchange.bounds import lower_bound
 from ipuopt.models.exchange.instance import Instance, instance
 from ipuopt.models.exchange.orders import Stop, never
 from ipuopt.models.exchange.problem import IntArray, Problem, Solution
-from ipuopt.models.exchange.search import run, run_appending
+from ipuopt.models.exchange.search import run_appending, run_to_end
 from ipuopt.models.exchange.timing import horizon_of
 
 QUICK = 30_000
@@ -59,13 +59,7 @@ def quick_starts(phase: Instance, bound: int) -> IntArray:
 
     Takes a second where :func:`append_only` takes twenty, and is far better in large phases.
     """
-    order = orders.longest(phase)
-    horizon = 4 * bound + 64
-    while True:
-        start = run(phase, order, horizon)
-        if start is not None:
-            return start
-        horizon *= 2
+    return run_to_end(phase, orders.longest(phase), 4 * bound + 64)
 
 
 def first_starts(phase: Instance, bound: int, limits: Limits) -> tuple[IntArray, int, str]:
@@ -106,17 +100,12 @@ def insert_in_order(problem: Problem, order: IntArray) -> Solution:
     count = len(problem)
     if not np.array_equal(np.sort(order), np.arange(count)):
         raise ValueError(f"{problem.name}: the order is no permutation of {count} transfers")
-    rank = np.empty(count, np.int64)
-    rank[order] = np.arange(count)
+    rank = orders.ranks(order)
     after = np.repeat(np.arange(count), np.diff(phase.before_bounds))
     if np.any(rank[phase.before] > rank[after]):
         raise ValueError(f"{problem.name}: the order breaks a dependency (E5)")
-    horizon = 2 * lower_bound(problem)[0] + 64
-    while True:
-        start = run(phase, order, horizon)
-        if start is not None:
-            return Solution(start, problem.paired)
-        horizon *= 2
+    start = run_to_end(phase, order, 2 * lower_bound(problem)[0] + 64)
+    return Solution(start, problem.paired)
 
 
 def schedule_heuristic(problem: Problem) -> tuple[Solution, int]:

@@ -84,8 +84,8 @@ def portfolio(search: Search, target: int, budget: Budget, ways: Sequence[Way]) 
         search.justify(search.start, LAST_ROUNDS)
 
 
-def quick(phase: Instance, horizon: int, stop: Stop, budget: Budget) -> IntArray | None:
-    """Starts by some list schedules in both directions, improved; None if none could be made."""
+def quick(phase: Instance, horizon: int, stop: Stop, budget: Budget) -> Search | None:
+    """Some list schedules in both directions, improved; None if none could be made."""
     best: Search | None = None
     backward = mirrored(phase)
     for load, words in QUICK:
@@ -102,7 +102,7 @@ def quick(phase: Instance, horizon: int, stop: Stop, budget: Budget) -> IntArray
             best = best or Search(phase, start, stop)
             best.offer(start)
             best.justify(start, ROUNDS)
-    return None if best is None else best.start
+    return best
 
 
 def perturb(search: Search, target: int, budget: Budget, seed: int) -> None:
@@ -119,9 +119,7 @@ def perturb(search: Search, target: int, budget: Budget, seed: int) -> None:
         before = search.horizon
         phase = part.backward if generator.random() < 0.5 else part.forward
         _try(part, phase, _random_order(part, phase, generator), target)
-        start = search.start.copy()
-        start[members] = part.start
-        search.offer(start)
+        search.offer_part(members, part.start)
         if search.horizon < before:
             part, members = _open_part(search, target)
             idle = 0
@@ -171,9 +169,7 @@ def _settle(search: Search, part: Search, members: IntArray, start: IntArray) ->
     if horizon_of(start, part.forward.tail) > (1 + TOLERANCE) * part.horizon:
         return
     part.justify(part.insert_again(start), ROUNDS)
-    found = search.start.copy()
-    found[members] = part.start
-    search.offer(found)
+    search.offer_part(members, part.start)
 
 
 def _open_part(search: Search, target: int) -> tuple[Search, IntArray]:
@@ -189,7 +185,7 @@ def _random_order(search: Search, phase: Instance, generator: np.random.Generato
         return orders.dispatch(phase, int(load), int(words))
     start = search.start
     if phase.mirror:
-        start = search.horizon - (start + search.forward.words)
+        start = reverse(search.forward, start)
     width = search.horizon * 0.08 * generator.random()
     blur = np.rint(generator.normal(0.0, 1.0, len(start)) * width).astype(np.int64)
     return orders.topological(phase, start + blur)

@@ -12,7 +12,7 @@ from ipuopt.models.exchange.bounds import lower_bound
 from ipuopt.models.exchange.check import check, horizon
 from ipuopt.models.exchange.heuristics import first_starts
 from ipuopt.models.exchange.instance import instance
-from ipuopt.models.exchange.problem import BoolArray, IntArray, Problem, Solution
+from ipuopt.models.exchange.problem import BoolArray, Problem, Solution
 from ipuopt.models.exchange.search import Search
 from ipuopt.models.exchange.timing import horizon_of
 from ipuopt.models.exchange.widths import qualifying
@@ -69,14 +69,9 @@ class Incumbent:
             return False
         return True
 
-    def change_widths(self, paired: BoolArray, start: IntArray) -> None:
-        """Go on with other widths and a valid schedule of them."""
-        if not np.array_equal(paired, self.paired):
-            self.paired = paired
-            phase = instance(self.problem, paired)
-            self.search = Search(phase, start, self.limits.expired)
-        else:
-            self.search.offer(start)
+    def change_widths(self, paired: BoolArray, search: Search) -> None:
+        """Go on with other widths and what has been found for them."""
+        self.paired, self.search = paired, search
 
     @property
     def target(self) -> int:

@@ -75,10 +75,8 @@ def crowded(phase: Instance) -> IntArray:
 
 def crowded_first(phase: Instance, load: int, words: int) -> IntArray:
     """Those bound by shared elements first (:func:`crowded`), ties as :func:`dispatch` has them."""
-    order = dispatch(phase, load, words)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return topological(phase, rank - len(order) * crowded(phase))
+    rank = ranks(dispatch(phase, load, words))
+    return topological(phase, rank - len(rank) * crowded(phase))
 
 
 def dispatch(phase: Instance, load: int, words: int, *, appending: bool = False) -> IntArray:
@@ -121,9 +119,14 @@ def dispatch_until(
     order, end = found
     if not len(phase.before):
         return order, end
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return topological(phase, rank), end
+    return topological(phase, ranks(order)), end
+
+
+def ranks(order: IntArray) -> IntArray:
+    """Place of each transfer in an order."""
+    result = np.empty_like(order)
+    result[order] = np.arange(len(order))
+    return result
 
 
 def topological(phase: Instance, key: IntArray) -> IntArray:
@@ -131,8 +134,7 @@ def topological(phase: Instance, key: IntArray) -> IntArray:
     order = np.argsort(key, kind="stable")
     if not len(phase.before):
         return order
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
+    rank = ranks(order)
     after = np.repeat(np.arange(len(order)), np.diff(phase.before_bounds))
     pairs = np.argsort(phase.before, kind="stable")
     bounds = np.searchsorted(phase.before[pairs], np.arange(len(order) + 1))

@@ -22,7 +22,6 @@ pass often gains more than that; beyond it, it hardly ever does."""
 SLICE = 100_000
 """Receivers inserted between two looks at the clock; a few tenths of a second at most."""
 
-
 EFFORT = 20_000_000
 """Receivers inserted by one repeatable search: about a minute of one core."""
 
@@ -60,6 +59,15 @@ def run(phase: Instance, order: IntArray, horizon: int, stop: Stop = never) -> I
     None if one would end after ``horizon``, or once ``stop`` says so.
     """
     return _run(phase, order, horizon, None, stop)
+
+
+def run_to_end(phase: Instance, order: IntArray, horizon: int) -> IntArray:
+    """As :func:`run`; ``horizon`` doubles until all transfers fit."""
+    while True:
+        start = run(phase, order, horizon)
+        if start is not None:
+            return start
+        horizon *= 2
 
 
 def run_appending(
@@ -137,6 +145,12 @@ class Search:
         self.horizons[better] = ends[better]
         return True
 
+    def offer_part(self, transfers: IntArray, start: IntArray) -> bool:
+        """As :meth:`offer`, of other starts for some transfers."""
+        whole = self.start.copy()
+        whole[transfers] = start
+        return self.offer(whole)
+
     def insert(self, phase: Instance, order: IntArray, limit: int) -> IntArray | None:
         """Insert in ``order`` in the direction of ``phase``; offer and return forward starts.
 
@@ -153,8 +167,11 @@ class Search:
 
     def insert_again(self, start: IntArray) -> IntArray | None:
         """Insert forward in the order of ``start``, which need not be a valid schedule."""
-        limit = round((1 + SLACK) * horizon_of(start, self.forward.tail)) + 1
-        return self.insert(self.forward, topological(self.forward, start), limit)
+        return self.insert(self.forward, topological(self.forward, start), self._limit(start))
+
+    def _limit(self, start: IntArray) -> int:
+        """Horizon that a pass from ``start`` may have."""
+        return round((1 + SLACK) * horizon_of(start, self.forward.tail)) + 1
 
     def justify(self, start: IntArray | None, rounds: int) -> None:
         """Forward-backward improvement from ``start``, while it ends earlier each round.
@@ -167,10 +184,8 @@ class Search:
                 return
             before = horizon_of(start, self.forward.tail)
             for phase in (self.backward, self.forward):
-                limit = round((1 + SLACK) * horizon_of(start, self.forward.tail)) + 1
                 opposite = start if phase.mirror else reverse(self.forward, start)
-                order = by_end(phase, opposite)
-                start = self.insert(phase, order, limit)
+                start = self.insert(phase, by_end(phase, opposite), self._limit(start))
                 if start is None:
                     return
             if horizon_of(start, self.forward.tail) >= before:

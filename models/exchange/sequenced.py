@@ -6,6 +6,7 @@ import numpy as np
 
 from ipuopt.compiled import small_kernel
 from ipuopt.models.exchange.instance import Instance
+from ipuopt.models.exchange.orders import ranks
 from ipuopt.models.exchange.pairs import Pairs
 from ipuopt.models.exchange.problem import IntArray
 from ipuopt.models.exchange.sequence import Sequence
@@ -36,8 +37,7 @@ def starts_in_order(phase: Instance, pairs: Pairs, order: IntArray) -> IntArray:
 
     All rules but (E4) and (E7) hold.
     """
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
+    rank = ranks(order)
     forward = rank[pairs.one] < rank[pairs.other]
     after = np.repeat(np.arange(len(order)), np.diff(phase.before_bounds))
     first = np.concatenate((np.where(forward, pairs.one, pairs.other), phase.before))

@@ -17,7 +17,6 @@ from ipuopt.models.exchange.problem import Problem, Solution
 from ipuopt.models.exchange.search import Budget
 from ipuopt.models.exchange.sequence import SEQUENCE, sequences
 from ipuopt.models.exchange.sequenced import sequence_keys
-from ipuopt.models.exchange.timing import horizon_of
 from ipuopt.models.exchange.widths import choices
 from ipuopt.report import SolveReport
 
@@ -36,6 +35,10 @@ def solve(
 ) -> tuple[Solution, SolveReport]:
     """Schedule a phase.
 
+    The search ends at the bound, at the accepted gap, at a limit, or by its own rule: once
+    :data:`~ipuopt.models.exchange.improve.PATIENCE` perturbed orders in a row bring nothing.
+    In repeatable mode the number of orders follows from the size of the phase.
+
     Parameters
     ----------
     problem
@@ -47,10 +50,6 @@ def solve(
         those given otherwise, and the bound holds for them alone.
     warm
         A schedule to start from, of the given widths unless ``free``; left out if it is not valid.
-
-    The search ends at the bound, at the accepted gap, at a limit, or by its own rule: once
-    :data:`~ipuopt.models.exchange.improve.PATIENCE` perturbed orders in a row bring nothing.
-    In repeatable mode the number of orders follows from the size of the phase.
 
     Returns
     -------
@@ -99,9 +98,9 @@ def _choose_widths(run: Incumbent, budget: Budget) -> None:
         if np.array_equal(paired, run.paired):
             continue
         phase = instance(run.problem, paired)
-        start = improve.quick(phase, run.search.horizon, run.limits.expired, budget)
-        if start is not None and horizon_of(start, phase.tail) < run.search.horizon:
-            run.change_widths(paired, start)
+        found = improve.quick(phase, run.search.horizon, run.limits.expired, budget)
+        if found is not None and found.horizon < run.search.horizon:
+            run.change_widths(paired, found)
             ways = improve.ways_of(run.search.forward)
             improve.portfolio(run.search, run.target, budget, ways)
             run.progress()
