@@ -58,7 +58,7 @@ def solve(
     events
         Callbacks for progress, and the wish to stop.
     started_s
-        :func:`time.monotonic` at which the time limit began to run; None for now.
+        :func:`time.monotonic` at which the time limit began to run; that of the call unless said.
 
     Raises
     ------

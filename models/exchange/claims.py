@@ -139,21 +139,30 @@ def both_windows(problem: Problem, paired: BoolArray) -> BoolArray:
     return both
 
 
+def control_events(
+    wide: BoolArray, window: IntArray, write: IntArray, write_length: IntArray
+) -> tuple[tuple[Row, BoolArray, IntArray], ...]:
+    """Kinds of control events (``ipu21.md`` 3.2, 3.3): family, receivers that have it, offset.
+
+    Columns by receiver: whether it is Paired64, and its windows. Only an early receiver of a
+    Paired64 transfer has events of the mux: its window opens before "format on".
+    """
+    format_on = write - 2
+    opened = ~wide | (window < format_on)
+    return (
+        (Row.MUX, opened, window),
+        (Row.MUX, opened, window + write_length),
+        (Row.POINTER, np.ones_like(wide), write),
+        (Row.POINTER, wide, format_on),
+        (Row.POINTER, wide, format_on + write_length),
+    )
+
+
 def _controls(problem: Problem, paired: BoolArray, times: Timing) -> list[tuple[_Part, bool]]:
     """Control events: tested against own starts (E4) on tiles that send; the others only fill."""
     tiles, tile = problem.tiles, problem.destination_tile
     transfer = np.repeat(np.arange(len(problem)), np.diff(problem.destination_start))
-    wide = paired[transfer]
-    format_on = times.write - 2
-    opened = ~wide | (times.window < format_on)
-    closing = times.window + times.write_length
-    events = (
-        (Row.MUX, opened, times.window),
-        (Row.MUX, opened, closing),
-        (Row.POINTER, np.ones(len(tile), np.bool_), times.write),
-        (Row.POINTER, wide, format_on),
-        (Row.POINTER, wide, format_on + times.write_length),
-    )
+    events = control_events(paired[transfer], times.window, times.write, times.write_length)
     sends = np.zeros(tiles, np.bool_)
     sends[problem.source] = True
     result = []

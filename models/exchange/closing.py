@@ -60,7 +60,8 @@ class _Closing:
             transfers = np.flatnonzero(search.component == component)
             phase = restrict(search.forward, transfers)
             self.run.build_time_s += time.monotonic() - begin
-            if not exact.fits(phase):
+            pairs = exact.few_pairs(phase)
+            if pairs is None:
                 continue
             shape = _shape(phase)
             if shape in orders:
@@ -69,6 +70,7 @@ class _Closing:
                 continue
             answer = exact.solve_component(
                 phase,
+                pairs,
                 search.start[transfers],
                 self.run.bound,
                 self._share(len(opened) - place),

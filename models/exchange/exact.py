@@ -8,10 +8,11 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from ipuopt.limits import Limits
+from ipuopt.models.exchange.claims import Row, control_events
 from ipuopt.models.exchange.exact_model import build, hint_of
 from ipuopt.models.exchange.instance import Instance
 from ipuopt.models.exchange.orders import topological
-from ipuopt.models.exchange.pairs import pairs_of
+from ipuopt.models.exchange.pairs import Pairs, pairs_of
 from ipuopt.models.exchange.problem import BoolArray, IntArray
 from ipuopt.models.exchange.sequence import sequences
 from ipuopt.models.exchange.sequenced import sequence_keys, starts_in_order
@@ -30,9 +31,12 @@ CUT_ROUNDS = 4
 """Solves after which control events that still coincide (E4) are left to insertion."""
 
 
-def fits(phase: Instance) -> bool:
-    """Whether a component is small enough for :func:`solve_component`."""
-    return len(phase.words) <= LARGEST and len(pairs_of(phase).one) <= MOST_PAIRS
+def few_pairs(phase: Instance) -> Pairs | None:
+    """What a component forbids; None if it is too large for :func:`solve_component`."""
+    if len(phase.words) > LARGEST:
+        return None
+    pairs = pairs_of(phase)
+    return pairs if len(pairs.one) <= MOST_PAIRS else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class Answer:
 
 def solve_component(
     phase: Instance,
+    pairs: Pairs,
     start: IntArray,
     least: int,
     limits: Limits,
@@ -61,7 +66,6 @@ def solve_component(
     solved again. A pointer that may be dropped is never cut, so the bound holds for every schedule
     that the checker accepts.
     """
-    pairs = pairs_of(phase)
     machines = sequences(phase)
     least = max((least, *(machine.bound for machine in machines)))
     order = topological(phase, sequence_keys(machines, start))
@@ -112,22 +116,16 @@ def coinciding(phase: Instance, start: IntArray, pointers: BoolArray) -> list[tu
     """
     owner = np.repeat(np.arange(len(start)), np.diff(phase.bounds))
     wide = phase.partner[owner] >= 0
-    format_on = phase.write - 2
-    opened = ~wide | (phase.window < format_on)
     found = []
-    kinds = (
-        (phase.window, opened),
-        (phase.window + phase.write_length, opened),
-        (phase.write, pointers | wide),
-        (format_on, wide),
-        (format_on + phase.write_length, wide),
-    )
     own: dict[tuple[int, int], int] = {
         (int(tile), int(at)): j
         for j, (tile, at) in enumerate(zip(phase.source, start, strict=True))
     }
-    for offset, counted in kinds:
+    for family, there, offset in control_events(
+        wide, phase.window, phase.write, phase.write_length
+    ):
         event = start[owner] + offset
+        counted = there & (pointers | wide) if family is Row.POINTER else there
         for r in np.flatnonzero(counted):
             tile = int(phase.receiver[r])
             for step in (0, 1):

@@ -144,8 +144,7 @@ def squeak(search: Search, target: int, budget: Budget, seed: int) -> None:
     key[order] = np.arange(len(order)) / len(order)
     best, kept, idle = FAR * target, key.copy(), 0
     while search.horizon > target and idle < SQUEAKS and not search.stop():
-        rank = np.argsort(np.argsort(key, kind="stable"), kind="stable")
-        order = orders.topological(phase, rank)
+        order = orders.topological(phase, key)
         limit = max(min(FAR * target, 2 * best), 2 * part.horizon)
         start = run(phase, order, limit, search.stop) if budget.take(phase, 1) else None
         if start is None:

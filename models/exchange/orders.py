@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 from ipuopt.compiled import small_kernel
 from ipuopt.models.exchange.claims import FILL_ROW, Row
@@ -13,6 +14,9 @@ from ipuopt.models.exchange.instance import Instance
 from ipuopt.models.exchange.problem import MAX_WORDS, IntArray
 
 Stop = Callable[[], bool]
+
+Keys = npt.NDArray[np.int64 | np.float64]
+"""What transfers are sorted by, shape ``(transfers,)``."""
 
 EVENT = 16
 """One event in the unit of the weights of :func:`dispatch`."""
@@ -129,7 +133,7 @@ def ranks(order: IntArray) -> IntArray:
     return result
 
 
-def topological(phase: Instance, key: IntArray) -> IntArray:
+def topological(phase: Instance, key: Keys) -> IntArray:
     """Ascending by ``key``, ties as listed, but never before a predecessor."""
     order = np.argsort(key, kind="stable")
     if not len(phase.before):

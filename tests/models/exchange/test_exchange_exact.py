@@ -13,7 +13,7 @@ from ipuopt.limits import Limits
 from ipuopt.models.exchange import Problem, Solution, append_only, check, horizon, solve
 from ipuopt.models.exchange import exact as exact_model
 from ipuopt.models.exchange.components import component_of, restrict
-from ipuopt.models.exchange.exact import Answer, coinciding, fits, solve_component
+from ipuopt.models.exchange.exact import Answer, coinciding, few_pairs, solve_component
 from ipuopt.models.exchange.exact_model import build, hint_of, twins_of
 from ipuopt.models.exchange.instance import instance
 from ipuopt.models.exchange.pairs import pairs_of
@@ -57,8 +57,10 @@ def answers(problem: Problem) -> list[tuple[IntArray, Answer]]:
     for number in range(count):
         transfers = np.flatnonzero(component == number)
         chosen = np.repeat(component == number, np.diff(problem.destination_start))
+        phase = restrict(whole, transfers)
         answer = solve_component(
-            restrict(whole, transfers),
+            phase,
+            pairs_of(phase),
             baseline[transfers],
             0,
             LIMITS,
@@ -185,9 +187,9 @@ def test_large_components_are_left_out(
     make_phase: MakePhase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     phase = instance(make_phase([(0, A, 10, [(5, B)])] * 3))
-    assert fits(phase)
+    assert few_pairs(phase) is not None
     monkeypatch.setattr(exact_model, "LARGEST", 2)
-    assert not fits(phase)
+    assert few_pairs(phase) is None
 
 
 def test_components_of_many_pairs_are_left_out(
@@ -195,7 +197,7 @@ def test_components_of_many_pairs_are_left_out(
 ) -> None:
     phase = instance(make_phase([(0, A, 10, [(5, B)])] * 3))
     monkeypatch.setattr(exact_model, "MOST_PAIRS", 2)
-    assert not fits(phase)
+    assert few_pairs(phase) is None
 
 
 def test_sequences_that_fit_together_need_no_solver(make_phase: MakePhase) -> None:
