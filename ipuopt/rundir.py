@@ -20,7 +20,8 @@ from ipuopt.errors import InputError
 from ipuopt.options import Setting
 from ipuopt.plan import PLAN_SCHEMA
 from ipuopt.plan_file import read_plan_json
-from ipuopt.result import Built, Result
+from ipuopt.report import SolveReport
+from ipuopt.result import Built, Result, Total
 from ipuopt.strict_json import dumps, load_object
 from ipuopt.tables import load_built, save_built
 from ipuopt.versions import versions
@@ -43,7 +44,6 @@ def report_of(
     result: Result, settings: Mapping[str, Setting], wall_time_s: float
 ) -> dict[str, Any]:
     """Content of ``report.json``."""
-    total = result.total
     return {
         "schema_version": RUN_SCHEMA,
         "workload": result.workload.name,
@@ -55,14 +55,19 @@ def report_of(
         "repeatable": result.repeatable,
         "limit": result.limit,
         "wall_time_s": wall_time_s,
-        "total": {
-            "heuristic": total.heuristic,
-            "objective": total.objective,
-            "bound": total.bound,
-            "gap": total.gap,
-            "unit": total.unit,
-        },
+        "total": figures_of(result.total),
         "reports": [report.to_json() for report in result.reports],
+    }
+
+
+def figures_of(total: Total | SolveReport) -> dict[str, Any]:
+    """A sum over stages or phases, for reports in JSON."""
+    return {
+        "heuristic": total.heuristic,
+        "objective": total.objective,
+        "bound": total.bound,
+        "gap": total.gap,
+        "unit": total.unit,
     }
 
 

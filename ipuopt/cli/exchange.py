@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ipuopt.cli.flags import solve_options
+from ipuopt.cli.flags import output_options, solve_options
 from ipuopt.cli.interrupts import Interrupts
 from ipuopt.cli.logs import logging_options
 from ipuopt.cli.overdue import Overdue, OverdueError, end_process
 from ipuopt.cli.progress import Mode, Progress
-from ipuopt.cli.solve import announcing, config_text
+from ipuopt.cli.solve import announcing, config_text, kept_result
 from ipuopt.cli.streams import fail, tell
 from ipuopt.errors import Error, InputError
 from ipuopt.events import Events
@@ -64,15 +64,7 @@ KEPT_SHARE, KEPT_S = 0.05, 3.0
     help="Write the encoded row of every tile, in a folder a phase.",
 )
 @solve_options(TIME_LIMIT_S)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
-@click.option(
-    "--progress",
-    type=click.Choice([mode.value for mode in Mode]),
-    default=Mode.AUTO.value,
-    help="On stderr: a live line on a terminal, plain lines, or nothing.  [default: auto]",
-)
-@click.option("--force", is_flag=True, help="Replace whatever the output files hold.")
-@click.option("--print-config", is_flag=True, help="Print every option with its origin and stop.")
+@output_options("Replace whatever the output files hold.")
 @logging_options
 @click.pass_obj
 def exchange(
@@ -131,10 +123,7 @@ def exchange(
         except OverdueError as error:
             shown.close()
             late = True
-            if overdue.result is None:
-                code = interrupts.exit_code if interrupts.requested() else error.exit_code
-                end_process(fail(f"{snapshot}: {error}", code))
-            part, answers = overdue.result
+            part, answers = kept_result(overdue, error, interrupts, str(snapshot))
         except Error as error:
             shown.close()
             return fail(str(error), error.exit_code)

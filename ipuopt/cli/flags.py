@@ -1,4 +1,4 @@
-"""Flags of the options that all solving commands share."""
+"""Flags that all solving commands share: options of the search, and of what is shown and written."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ipuopt.cli.progress import Mode
 from ipuopt.options import DEFAULT_TIME_LIMIT_S, OPTIONS
 
 
@@ -32,6 +33,32 @@ def solve_options(
             else:
                 names = f"{option.flag}/--no-{option.flag.removeprefix('--')}"
                 add = click.option(names, option.key, help=help_text, default=None)
+            command = add(command)
+        return command
+
+    return add_all
+
+
+def output_options(force_help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add ``--json``, ``--progress``, ``--force`` with its help, and ``--print-config``."""
+    added = (
+        click.option(
+            "--json", "as_json", is_flag=True, help="Print one JSON object instead of a table."
+        ),
+        click.option(
+            "--progress",
+            type=click.Choice([mode.value for mode in Mode]),
+            default=Mode.AUTO.value,
+            help="On stderr: a live line on a terminal, plain lines, or nothing.  [default: auto]",
+        ),
+        click.option("--force", is_flag=True, help=force_help),
+        click.option(
+            "--print-config", is_flag=True, help="Print every option with its origin and stop."
+        ),
+    )
+
+    def add_all(command: Callable[..., Any]) -> Callable[..., Any]:
+        for add in reversed(added):
             command = add(command)
         return command
 

@@ -14,7 +14,7 @@ from ipuopt.models.exchange.schedule_file import write_schedule
 from ipuopt.models.exchange.snapshot import Snapshot
 from ipuopt.options import Setting
 from ipuopt.report import Limit, SolveReport, status_of
-from ipuopt.rundir import config_of
+from ipuopt.rundir import config_of, figures_of
 from ipuopt.strict_json import dumps
 from ipuopt.versions import versions
 
@@ -137,7 +137,6 @@ class Outcome:
 
     def as_json(self, file: Path, code: int, wall_time_s: float) -> str:
         """One object with all figures; the schedule itself is in the file."""
-        total = self._sum(wall_time_s)
         phases = [
             {
                 "phase": number,
@@ -155,13 +154,7 @@ class Outcome:
             "config": config_of(self.settings),
             "snapshot_hash": self.snapshot.sha256,
             "wall_time_s": wall_time_s,
-            "total": {
-                "heuristic": total.heuristic,
-                "objective": total.objective,
-                "bound": total.bound,
-                "gap": total.gap,
-                "unit": total.unit,
-            },
+            "total": figures_of(self._sum(wall_time_s)),
             "phases": phases,
         }
         return dumps(content).decode().rstrip("\n")

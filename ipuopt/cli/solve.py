@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ipuopt.cli.flags import solve_options
+from ipuopt.cli.flags import output_options, solve_options
 from ipuopt.cli.interrupts import EXIT_INTERRUPTED, Interrupts
 from ipuopt.cli.logs import logging_options
 from ipuopt.cli.overdue import INTERRUPTED, Overdue, OverdueError, end_process
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 EXIT_LIMIT = 4
 
+T = TypeVar("T")
+
 
 @click.command()
 @click.argument("workload", metavar="WORKLOAD")
@@ -42,15 +44,7 @@ EXIT_LIMIT = 4
     metavar="FILE",
     help="Build this plan (plan.json, or a plan of the public compiler) instead of searching.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
-@click.option(
-    "--progress",
-    type=click.Choice([mode.value for mode in Mode]),
-    default=Mode.AUTO.value,
-    help="On stderr: a live line on a terminal, plain lines, or nothing.  [default: auto]",
-)
-@click.option("--force", is_flag=True, help="Replace the run in the output directory.")
-@click.option("--print-config", is_flag=True, help="Print every option with its origin and stop.")
+@output_options("Replace the run in the output directory.")
 @logging_options
 @click.pass_obj
 def solve(
@@ -99,10 +93,7 @@ def solve(
         except OverdueError as error:
             shown.close()
             late = True
-            if overdue.result is None:
-                code = interrupts.exit_code if interrupts.requested() else error.exit_code
-                end_process(fail(f"{graph.name}: {error}", code))
-            result = overdue.result
+            result = kept_result(overdue, error, interrupts, graph.name)
         except CheckError as error:
             shown.close()
             return fail(f"{error}{_save_rejected(folder, graph, error)}", error.exit_code)
@@ -117,6 +108,14 @@ def solve(
         if late:
             end_process(code)
         return code
+
+
+def kept_result(overdue: Overdue[T], error: OverdueError, interrupts: Interrupts, name: str) -> T:
+    """The last complete result of a run that did not end; without one, the process ends."""
+    if overdue.result is None:
+        code = interrupts.exit_code if interrupts.requested() else error.exit_code
+        end_process(fail(f"{name}: {error}", code))
+    return overdue.result
 
 
 def announcing(
