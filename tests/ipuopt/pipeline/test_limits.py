@@ -18,52 +18,37 @@ from ipuopt.result import Result
 FLOW = "ipuopt.pipeline.flow"
 
 
-def workload() -> ipuopt.Workload:
-    """Two products with Gelu between, cut unevenly."""
-    return ipuopt.from_dict(
-        {
-            "ipuopt": 1,
-            "name": "small",
-            "target": {"chip": "ipu21", "tiles": 8},
-            "inputs": {"x": {"shape": [40, 48]}},
-            "parameters": {"w1": {"shape": [48, 80]}, "w2": {"shape": [80, 32]}},
-            "operations": {
-                "h": {"op": "MatMul", "inputs": ["x", "w1"]},
-                "a": {"op": "Gelu", "inputs": ["h"]},
-                "y": {"op": "MatMul", "inputs": ["a", "w2"]},
-            },
-            "outputs": ["y"],
-        }
-    )
-
-
 def options(**changes: Any) -> SolveOptions:
     """One thread, repeatable, a minute at most."""
     return replace(SolveOptions(time_limit_s=60.0, threads=1, deterministic=True), **changes)
 
 
-def _solve(started_s: float | None = None, **changes: Any) -> tuple[Result, list[Result]]:
+def _solve(
+    workload: ipuopt.Workload, started_s: float | None = None, **changes: Any
+) -> tuple[Result, list[Result]]:
     """Result, and what was handed out before it."""
     from ipuopt.pipeline import solve
 
     early: list[Result] = []
     events = Events(on_result=early.append)
-    return solve(workload(), options(**changes), events=events, started_s=started_s), early
+    return solve(workload, options(**changes), events=events, started_s=started_s), early
 
 
-def test_repeatable_unless_the_clock_cut_it() -> None:
+def test_repeatable_unless_the_clock_cut_it(small_workload: ipuopt.Workload) -> None:
     """Counters end the search: repeatable. A limit that has passed: the plan is there, and said."""
-    whole, early = _solve()
+    whole, early = _solve(small_workload)
     assert whole.repeatable
     assert not any(result.repeatable for result in early)
-    cut, _ = _solve(started_s=time.monotonic() - 120)
+    cut, _ = _solve(small_workload, started_s=time.monotonic() - 120)
     assert (cut.repeatable, cut.limit) == (False, Limit.TIME)
     assert cut.total.bound is not None and cut.total.bound <= cut.total.objective
-    free, _ = _solve(deterministic=False)
+    free, _ = _solve(small_workload, deterministic=False)
     assert not free.repeatable
 
 
-def test_stages_end_with_the_deadline_in_repeatable_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stages_end_with_the_deadline_in_repeatable_mode(
+    monkeypatch: pytest.MonkeyPatch, small_workload: ipuopt.Workload
+) -> None:
     """A mapping that uses up its share of the time makes the run one that is not repeatable."""
     real = mapping.solve
 
@@ -72,13 +57,13 @@ def test_stages_end_with_the_deadline_in_repeatable_mode(monkeypatch: pytest.Mon
         return real(problem, limits, **rest)
 
     monkeypatch.setattr("ipuopt.models.mapping.solve", slow)
-    result, _ = _solve(time_limit_s=6.0)
+    result, _ = _solve(small_workload, time_limit_s=6.0)
     assert not result.repeatable
 
 
-def test_the_first_program_is_handed_out_with_a_bound() -> None:
+def test_the_first_program_is_handed_out_with_a_bound(small_workload: ipuopt.Workload) -> None:
     """Whoever cuts the run off has a report of the mapping, and a bound of the total."""
-    result, early = _solve()
+    result, early = _solve(small_workload)
     first = early[0]
     assert first.limit is Limit.TIME
     assert first.reports[0].stage == "mapping"
@@ -86,18 +71,22 @@ def test_the_first_program_is_handed_out_with_a_bound() -> None:
     assert first.total.bound is not None and first.total.bound <= result.total.objective
 
 
-def test_a_given_plan_is_handed_out_early() -> None:
+def test_a_given_plan_is_handed_out_early(small_workload: ipuopt.Workload) -> None:
     """The program of the heuristics is there before the solvers begin."""
-    plan = _solve()[0].plan
+    plan = _solve(small_workload)[0].plan
     early: list[Result] = []
-    ipuopt.solve(workload(), options(), plan=plan, events=Events(on_result=early.append))
+    ipuopt.solve(small_workload, options(), plan=plan, events=Events(on_result=early.append))
     assert [result.plan for result in early] == [plan]
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("bad_alloc"), OSError(12, "fork")])
 @pytest.mark.parametrize("stage", ["mapping", "exchange"])
 def test_a_crash_leaves_the_heuristic_program(
-    stage: str, error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    stage: str,
+    error: Exception,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    small_workload: ipuopt.Workload,
 ) -> None:
     """A solver that cannot be started or fails: the plan is kept, the report says why."""
     real = mapping.solve
@@ -108,7 +97,7 @@ def test_a_crash_leaves_the_heuristic_program(
         raise error
 
     monkeypatch.setattr(f"ipuopt.models.{stage}.solve", fails)
-    result, _ = _solve()
+    result, _ = _solve(small_workload)
     assert (result.limit, result.repeatable) == (Limit.SOLVER, False)
     assert result.total.objective == result.total.heuristic
     assert result.total.bound is not None
@@ -116,7 +105,9 @@ def test_a_crash_leaves_the_heuristic_program(
     assert "the program built from heuristics is kept" in caplog.text
 
 
-def test_a_bug_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_is_not_hidden(
+    monkeypatch: pytest.MonkeyPatch, small_workload: ipuopt.Workload
+) -> None:
     """Other exceptions are ours and come up."""
 
     def fails(*_: Any, **__: Any) -> Any:
@@ -124,10 +115,12 @@ def test_a_bug_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("ipuopt.models.exchange.solve", fails)
     with pytest.raises(TypeError):
-        _solve()
+        _solve(small_workload)
 
 
-def test_the_limit_of_the_library_counts_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_of_the_library_counts_imports(
+    monkeypatch: pytest.MonkeyPatch, small_workload: ipuopt.Workload
+) -> None:
     """The limit begins with the call, before the solvers are imported."""
     seen: list[float] = []
 
@@ -136,11 +129,13 @@ def test_the_limit_of_the_library_counts_imports(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("ipuopt.pipeline.solve", record)
     before = time.monotonic()
-    ipuopt.solve(workload(), options())
+    ipuopt.solve(small_workload, options())
     assert before <= seen[0] <= time.monotonic()
 
 
-def test_the_beam_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_beam_runs_once(
+    monkeypatch: pytest.MonkeyPatch, small_workload: ipuopt.Workload
+) -> None:
     """The plan of the beam is handed on to the mapping solve."""
     from ipuopt.models.mapping import heuristics
 
@@ -155,11 +150,11 @@ def test_the_beam_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     strategy = importlib.import_module("ipuopt.models.mapping.solve")
     monkeypatch.setattr(strategy, "beam_search", counted)
-    _solve()
+    _solve(small_workload)
     assert widths.count(False) == 1
 
 
-def test_phases_are_named() -> None:
+def test_phases_are_named(small_workload: ipuopt.Workload) -> None:
     """Progress tells which phase it is about."""
     stages: list[str] = []
     told: set[str] = set()
@@ -168,7 +163,7 @@ def test_phases_are_named() -> None:
         on_solution=lambda stage, _: told.add(stage),
         on_bound=lambda stage, _: told.add(stage),
     )
-    result = ipuopt.solve(workload(), options(), events=events)
+    result = ipuopt.solve(small_workload, options(), events=events)
     phases = [report.model for report in result.reports if report.stage == "exchange"]
     assert phases and [stage for stage in stages if stage.startswith("exchange")] == phases
     assert told <= {"mapping", "placement", *phases}

@@ -23,34 +23,15 @@ from ipuopt.target.constants import SYNC_CYCLES
 FLOW = "ipuopt.pipeline.flow"
 
 
-def small_workload(tiles: int = 8) -> ipuopt.Workload:
-    """Two products with Gelu between, cut unevenly: 40x48 -> 80 -> 32."""
-    return ipuopt.from_dict(
-        {
-            "ipuopt": 1,
-            "name": "small",
-            "target": {"chip": "ipu21", "tiles": tiles},
-            "inputs": {"x": {"shape": [40, 48]}},
-            "parameters": {"w1": {"shape": [48, 80]}, "w2": {"shape": [80, 32]}},
-            "operations": {
-                "h": {"op": "MatMul", "inputs": ["x", "w1"]},
-                "a": {"op": "Gelu", "inputs": ["h"]},
-                "y": {"op": "MatMul", "inputs": ["a", "w2"]},
-            },
-            "outputs": ["y"],
-        }
-    )
-
-
 def options(**changes: Any) -> SolveOptions:
     """One thread, repeatable, half a minute at most."""
     return replace(SolveOptions(time_limit_s=30.0, threads=1, deterministic=True), **changes)
 
 
 @pytest.fixture(scope="module")
-def solved() -> Result:
+def solved(small_workload: ipuopt.Workload) -> Result:
     """The small workload, solved once."""
-    return ipuopt.solve(small_workload(), options())
+    return ipuopt.solve(small_workload, options())
 
 
 def test_total_is_steps_and_phases(solved: Result) -> None:
@@ -79,24 +60,25 @@ def test_one_report_a_stage_and_phase(solved: Result) -> None:
     assert horizons == solved.built.horizon.tolist()
 
 
-def test_given_plan_is_built_without_search(solved: Result) -> None:
+def test_given_plan_is_built_without_search(
+    solved: Result, small_workload: ipuopt.Workload
+) -> None:
     """A plan that is handed in gives the same program, and a total without bound."""
-    again = ipuopt.solve(small_workload(), options(), plan=solved.plan)
+    again = ipuopt.solve(small_workload, options(), plan=solved.plan)
     assert again.plan == solved.plan
     assert again.total.bound is None
     assert again.total.objective == solved.total.objective
 
 
-def test_foreign_plan_is_refused(solved: Result) -> None:
+def test_foreign_plan_is_refused(solved: Result, small_workload: ipuopt.Workload) -> None:
     """A plan of another workload does not pass the plan checker."""
-    workload = small_workload()
-    other = replace(workload, operations=workload.operations[:2], outputs=("a",))
+    other = replace(small_workload, operations=small_workload.operations[:2], outputs=("a",))
     with pytest.raises(CheckError, match="W2"):
         ipuopt.solve(other, options(), plan=solved.plan)
 
 
 def test_given_plan_that_does_not_lower_is_bad_input(
-    solved: Result, monkeypatch: pytest.MonkeyPatch
+    solved: Result, monkeypatch: pytest.MonkeyPatch, small_workload: ipuopt.Workload
 ) -> None:
     """What the lowering cannot do with the layouts of a file is the fault of the file."""
 
@@ -105,11 +87,13 @@ def test_given_plan_that_does_not_lower_is_bad_input(
 
     monkeypatch.setattr(f"{FLOW}.build_heuristic", refuse)
     with pytest.raises(InputError, match=r"cannot be lowered .no shard of w1") as error:
-        ipuopt.solve(small_workload(), options(), plan=solved.built.plan)
+        ipuopt.solve(small_workload, options(), plan=solved.built.plan)
     assert error.value.exit_code == 2
 
 
-def test_heuristic_solver_starts_no_exact_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_heuristic_solver_starts_no_exact_solver(
+    monkeypatch: pytest.MonkeyPatch, small_workload: ipuopt.Workload
+) -> None:
     """``--solver heuristic``: a checked program, bounds from arguments alone."""
 
     def forbidden(*_: object, **__: object) -> None:
@@ -117,12 +101,14 @@ def test_heuristic_solver_starts_no_exact_solver(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("ipuopt.solvers.cpsat.run", forbidden)
     monkeypatch.setattr("ipuopt.solvers.highs.run", forbidden)
-    result = ipuopt.solve(small_workload(), options(solver="heuristic"))
+    result = ipuopt.solve(small_workload, options(solver="heuristic"))
     assert result.total.objective == result.total.heuristic
     assert all(report.run.solver == "none" for report in result.reports)
 
 
-def test_plan_that_cannot_be_placed_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_that_cannot_be_placed_is_cut(
+    monkeypatch: pytest.MonkeyPatch, small_workload: ipuopt.Workload
+) -> None:
     """The mapping is solved again without a plan that placement could not serve."""
     refused: list[Plan] = []
 
@@ -134,7 +120,7 @@ def test_plan_that_cannot_be_placed_is_cut(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(f"{FLOW}.build", first_fails)
     messages: list[str] = []
-    result = ipuopt.solve(small_workload(), options(), events=Events(on_message=messages.append))
+    result = ipuopt.solve(small_workload, options(), events=Events(on_message=messages.append))
     assert any("without it" in message for message in messages)
     assert result.total.bound is not None and result.total.bound <= result.total.objective
     grids = [step for step in refused[0].steps if isinstance(step, MatMulStep)]
@@ -142,15 +128,17 @@ def test_plan_that_cannot_be_placed_is_cut(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_heuristic_program_is_kept_when_solvers_give_nothing(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, small_workload: ipuopt.Workload
 ) -> None:
     """Without any plan from the solvers the program of the heuristics is the result."""
     monkeypatch.setattr(f"{FLOW}.build", lambda *_: None)
-    result = ipuopt.solve(small_workload(), options())
+    result = ipuopt.solve(small_workload, options())
     assert result.total.objective == result.total.heuristic
 
 
-def test_bound_above_a_checked_program_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bound_above_a_checked_program_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, small_workload: ipuopt.Workload
+) -> None:
     """A solver that lies about its bound is found out; plan and numbers are kept."""
 
     def lies(problem: Problem, limits: Any, **_: Any) -> tuple[Solution | None, SolveReport]:
@@ -168,12 +156,14 @@ def test_bound_above_a_checked_program_is_an_error(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("ipuopt.models.mapping.solve", lies)
     with pytest.raises(CheckError, match="above the checked program") as error:
-        ipuopt.solve(small_workload(), options())
+        ipuopt.solve(small_workload, options())
     assert error.value.exit_code == 6
     assert "plan" in error.value.artifacts
 
 
-def test_bad_schedule_never_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_schedule_never_leaves(
+    monkeypatch: pytest.MonkeyPatch, small_workload: ipuopt.Workload
+) -> None:
     """A scheduler that returns a broken schedule is stopped by the checker."""
     real = exchange.solve
 
@@ -184,25 +174,27 @@ def test_bad_schedule_never_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("ipuopt.models.exchange.solve", all_at_zero)
     with pytest.raises(CheckError, match="exchange 0"):
-        ipuopt.solve(small_workload(), options())
+        ipuopt.solve(small_workload, options())
 
 
-def test_interrupt_from_the_start_still_gives_a_program() -> None:
+def test_interrupt_from_the_start_still_gives_a_program(small_workload: ipuopt.Workload) -> None:
     """On a small workload the heuristics come before the first look at the interrupt."""
-    result = ipuopt.solve(small_workload(), options(), events=Events(should_stop=lambda: True))
+    result = ipuopt.solve(small_workload, options(), events=Events(should_stop=lambda: True))
     assert result.limit is Limit.INTERRUPT
     assert result.total.objective > 0
 
 
-def test_nothing_complete_is_a_limit_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_complete_is_a_limit_error(
+    monkeypatch: pytest.MonkeyPatch, small_workload: ipuopt.Workload
+) -> None:
     """No program from anyone: a limit error, not an empty result."""
     monkeypatch.setattr(f"{FLOW}.build", lambda *_: None)
     monkeypatch.setattr(f"{FLOW}.build_heuristic", lambda *_: None)
     with pytest.raises(LimitError, match="no program was complete"):
-        ipuopt.solve(small_workload(), options())
+        ipuopt.solve(small_workload, options())
 
 
-def test_interrupt_after_the_first_plan_keeps_it() -> None:
+def test_interrupt_after_the_first_plan_keeps_it(small_workload: ipuopt.Workload) -> None:
     """Once a program is complete an interrupt ends with it, and the status says so."""
     stages: list[str] = []
 
@@ -210,7 +202,7 @@ def test_interrupt_after_the_first_plan_keeps_it() -> None:
         return "placement" in stages
 
     result = ipuopt.solve(
-        small_workload(), options(), events=Events(on_stage=stages.append, should_stop=stop)
+        small_workload, options(), events=Events(on_stage=stages.append, should_stop=stop)
     )
     assert result.limit is Limit.INTERRUPT
     assert result.total.heuristic is not None
