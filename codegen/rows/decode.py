@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ipuopt.codegen.isa import WordArray
 from ipuopt.codegen.rows.encode import Rows
 from ipuopt.codegen.rows.instructions import (
     END_OF_ROW,
     NAMES,
     SENDPIC_FORMS,
-    WordArray,
     matches,
     operand,
 )

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ipuopt.codegen.rows.instructions import END_OF_ROW, SENDPIC_FORMS, TABLE, WordArray
+from ipuopt.codegen.isa import WordArray
+from ipuopt.codegen.rows.instructions import END_OF_ROW, SENDPIC_FORMS, TABLE
 from ipuopt.codegen.rows.parity import ANY_STATE, BOTH, MaskArray, after, padding, state
 from ipuopt.codegen.rows.steps import CONTROL, END, START
 from ipuopt.compiled import kernel

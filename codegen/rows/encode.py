@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ipuopt.codegen.isa import WordArray
 from ipuopt.codegen.rows.emission import write_row
-from ipuopt.codegen.rows.instructions import END_OF_ROW, TABLE, WordArray
+from ipuopt.codegen.rows.instructions import END_OF_ROW, TABLE
 from ipuopt.codegen.rows.parity import ANY_STATE, reach
 from ipuopt.codegen.rows.steps import END, START, Steps, steps_of
 from ipuopt.errors import CheckError, InputError

@@ -1,9 +1,12 @@
-"""Small plans, and an interpreter that carries out their programs in numpy."""
+"""Vectors, small plans, and an interpreter that carries out their programs in numpy."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -433,3 +436,10 @@ class Toolbox:
 @pytest.fixture(scope="session")
 def tools() -> Toolbox:
     return Toolbox()
+
+
+@pytest.fixture(scope="session")
+def vectors(shared: Path) -> dict[str, Any]:
+    """Content of ``ipu21_vectors.json``."""
+    loaded: dict[str, Any] = json.loads((shared / "data" / "ipu21_vectors.json").read_text())
+    return loaded

@@ -1,11 +1,8 @@
-"""Phases of both widths from lists, and the vectors of ``ipu21_vectors.json``."""
+"""Phases of both widths from lists."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -36,9 +33,3 @@ def phase_of(transfers: Sequence[Transfer], tiles: int, name: str = "phase") -> 
 def wide_phase() -> MakePhase:
     """``wide_phase(transfers, tiles, name)``: a phase whose transfers carry their width."""
     return phase_of
-
-
-@pytest.fixture(scope="session")
-def vectors(shared: Path) -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads((shared / "data" / "ipu21_vectors.json").read_text())
-    return loaded

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ipuopt.codegen.isa import encode
 from ipuopt.codegen.rows import Rows, decode_row, decode_rows, encode_rows, rebuild, write_rows
 from ipuopt.codegen.rows.decode import FORMAT, SEND, SEND_ON, SOURCE, SOURCE64
-from ipuopt.codegen.rows.instructions import END_OF_ROW, NEUTRAL, encode
+from ipuopt.codegen.rows.instructions import END_OF_ROW, NEUTRAL
 from ipuopt.errors import CheckError, InputError
 from ipuopt.models.exchange import Problem, Solution
 from ipuopt.models.exchange.timing import timing
