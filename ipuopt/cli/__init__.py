@@ -10,6 +10,7 @@ import click
 from ipuopt.cli.check import check
 from ipuopt.cli.exchange import exchange
 from ipuopt.cli.guard import EXIT_USAGE, Commands
+from ipuopt.cli.inspect import inspect
 from ipuopt.cli.log import log
 from ipuopt.cli.solve import solve
 from ipuopt.cli.versions import versions
@@ -20,7 +21,7 @@ __all__ = ["main"]
 @click.group(
     cls=Commands,
     invoke_without_command=True,
-    commands=[solve, check, exchange, log, versions],
+    commands=[solve, check, exchange, inspect, log, versions],
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package_name="ipuopt")
