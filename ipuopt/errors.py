@@ -38,6 +38,8 @@ class Infeasibility:
         Largest contributors, at most five, as ``(name, amount)``, largest first.
     levers
         What would make it fit.
+    parts
+        Amount of each kind in the demand, as ``(kind, amount)``: data, exchange buffers, ...
     """
 
     where: str
@@ -46,14 +48,31 @@ class Infeasibility:
     unit: str
     owners: tuple[tuple[str, int], ...]
     levers: tuple[str, ...] = ()
+    parts: tuple[tuple[str, int], ...] = ()
 
     def __str__(self) -> str:
-        owners = ", ".join(f"{name} {amount:,}".replace(",", " ") for name, amount in self.owners)
+        parts, owners = _amounts(self.parts), _amounts(self.owners)
         levers = "; ".join(self.levers)
         text = f"{self.where}: needs {self.demand} {self.unit} of {self.capacity}"
+        if parts:
+            text += f", {parts}"
         if owners:
             text += f" (largest: {owners})"
         return f"{text}; would fit with: {levers}" if levers else text
+
+
+def memory_parts(demand: int, data: int, exchanged: int) -> tuple[tuple[str, int], ...]:
+    """Parts of a demand in bytes: values, what only phases fill and drain, and what is left."""
+    parts = {
+        "data": data,
+        "exchange buffers": exchanged,
+        "lost by rounding": demand - data - exchanged,
+    }
+    return tuple((kind, size) for kind, size in parts.items() if size)
+
+
+def _amounts(named: tuple[tuple[str, int], ...]) -> str:
+    return ", ".join(f"{name} {amount:,}".replace(",", " ") for name, amount in named)
 
 
 class InfeasibleError(Error):

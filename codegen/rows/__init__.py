@@ -4,7 +4,9 @@ A row is straight-line code timed in events since the sync (``ipu21.md`` 3, 4). 
 starts and ends of the tile's messages and the control events of what it receives
 (:mod:`~ipuopt.codegen.rows.steps`); :mod:`~ipuopt.codegen.rows.emission` writes them as
 instructions of one table (:mod:`~ipuopt.codegen.rows.instructions`). Decoded events are joined
-over all tiles to a schedule again (:mod:`~ipuopt.codegen.rows.rebuild`).
+over all tiles to a schedule again (:mod:`~ipuopt.codegen.rows.rebuild`). Whether the rows of a
+program can fit a tile at all is known before anything is scheduled
+(:mod:`~ipuopt.codegen.rows.room`).
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import numpy as np
 from ipuopt.codegen.check import check as check_lowering
 from ipuopt.codegen.lower import lower
 from ipuopt.codegen.phases import exchange_problem, phase_slice
+from ipuopt.codegen.rows.room import refuse_long_rows
 from ipuopt.errors import CheckError
 from ipuopt.events import Events
 from ipuopt.limits import Limits
@@ -54,7 +55,7 @@ def build(plan: Plan, limits: Limits, events: Events) -> Complete | None:
     Raises
     ------
     InfeasibleError
-        When a tile is proven not to hold its buffers.
+        When a tile is proven not to hold its buffers or its exchange rows.
     CheckError
         When tables, addresses or start events break a rule: a bug in the stage that made them.
     """
@@ -126,6 +127,7 @@ def total_cycles(built: Built) -> int:
 def _lower_and_place(plan: Plan, limits: Limits, *, heuristic: bool) -> _Placed | None:
     program = lower(plan)
     _refuse("lowering", check_lowering(plan, program))
+    refuse_long_rows(program)
     names = tuple(value.name for value in plan.values)
     placed, report = placement.solve_program(
         program, limits, heuristic_only=heuristic, value_names=names

@@ -17,6 +17,7 @@ from ipuopt.models.mapping.space import Space, build_space
 from ipuopt.options import SolveOptions, Solver
 from ipuopt.pipeline.attempts import ROOM_BYTES, Attempts, first_complete
 from ipuopt.pipeline.build import Complete, build, build_heuristic
+from ipuopt.pipeline.levers import with_tiles
 from ipuopt.pipeline.state import Search, State, limit_of, result_of
 from ipuopt.pipeline.watch import Watch
 from ipuopt.plan import Plan
@@ -78,7 +79,11 @@ def solve(
     search = Search(workload, options, limits, events, watch, started_s)
     state = State()
     if plan is None:
-        _search(search, state)
+        try:
+            _search(search, state)
+        except InfeasibleError as error:
+            told = with_tiles(error.explanation, workload, limits)
+            raise InfeasibleError(told) from error
     else:
         _refuse_plan(workload, plan)
         _given(search, state, plan)

@@ -42,6 +42,8 @@ tile code and exchange rows: the reservation of the public compiler is 49152 byt
 4.1), which ends at 0x646e0. It is rounded down to the start of a memory element, so that no
 exchange row shares an element with data that its phase reads or writes (ipu21.md 2).
 """
+ROW_ROOM = SUPPORT_END - RUNTIME_END
+"""Bytes that exchange rows have at most, code aside."""
 DATA_LOW = (SUPPORT_END, INTERLEAVED_BASE)
 """Half-open range of standard memory that data may use (lowering.md 5.1)."""
 DATA_HIGH = (INTERLEAVED_BASE, LOADABLE_END)

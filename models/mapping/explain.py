@@ -15,7 +15,8 @@ from ipuopt.models.mapping.reduction import Reduction, consistent
 OWNERS = 5
 """Most owners that are named."""
 
-LEVERS = ("more tiles", "smaller tensors")
+MORE_TILES = "more tiles"
+LEVERS = (MORE_TILES, "smaller tensors")
 
 
 def explain(problem: Problem) -> Infeasibility:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ipuopt.errors import Infeasibility, InfeasibleError
+from ipuopt.errors import Infeasibility, InfeasibleError, memory_parts
 from ipuopt.models.mapping.candidates.labels import Labels
 from ipuopt.models.mapping.candidates.request import Source
+from ipuopt.models.mapping.explain import LEVERS
 from ipuopt.models.mapping.graph import Graph
 from ipuopt.models.mapping.problem import Capacity
 from ipuopt.workload.model import Workload
@@ -57,16 +58,17 @@ def refuse_impossible(
     if demand <= room:
         return
     tiles = workload.target.tiles
-    enough = -(-tiles * demand // room)
     largest = sorted(owners.items(), key=lambda item: -item[1])[:OWNERS]
+    exchanged = owners[_buffers_of(name)]
     raise InfeasibleError(
         Infeasibility(
-            where=f"operation {name} on the fullest of {tiles} tiles",
+            where=f"operation {name} on the fullest of {tiles} tiles, while its kernel runs",
             demand=demand,
             capacity=room,
             unit="bytes",
             owners=tuple((owner, size) for owner, size in largest if size),
-            levers=(f"target: tiles: about {enough} or more", "smaller shapes"),
+            levers=LEVERS,
+            parts=memory_parts(demand, demand - exchanged, exchanged),
         )
     )
 
@@ -81,5 +83,10 @@ def _kernel_step(name: str, operands: list[str], labels: Labels) -> dict[str, in
     for tensor, size in zip(operands, sizes, strict=True):
         owners[tensor] = owners.get(tensor, 0) + int(size[least])
     owners[name] = int(result[least])
-    owners[f"temporaries of {name}"] = int(temporaries[least])
+    owners[_buffers_of(name)] = int(temporaries[least])
     return owners
+
+
+def _buffers_of(name: str) -> str:
+    """Owner of what is staged, and of the partial sums, which phases fill and drain."""
+    return f"exchange buffers of {name}"

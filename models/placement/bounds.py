@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipuopt.errors import Infeasibility
+from ipuopt.errors import Infeasibility, memory_parts
 from ipuopt.models.placement.problem import IntArray, Problem
 
 LARGEST_OWNERS = 5
@@ -137,7 +137,10 @@ def _whole_buffers(problem: Problem, low: int, above: int) -> _Proof | None:
 
 
 def explain(
-    problem: Problem, names: Sequence[str], steps: Sequence[str] = ()
+    problem: Problem,
+    names: Sequence[str],
+    steps: Sequence[str] = (),
+    exchanged: Sequence[bool] = (),
 ) -> Infeasibility | None:
     """Proof by load that no placement exists; None if the load leaves that open.
 
@@ -147,6 +150,8 @@ def explain(
         Name of every buffer, for the owners.
     steps
         Names of the steps; numbers alone without them.
+    exchanged
+        Whether each buffer serves phases alone; the demand is not split into parts without it.
 
     Notes
     -----
@@ -163,6 +168,10 @@ def explain(
     step = f"step {proof.step}"
     if proof.step < len(steps):
         step += f" ({steps[proof.step]})"
+    parts: tuple[tuple[str, int], ...] = ()
+    if len(exchanged):
+        buffers = int(size[np.asarray(exchanged)[proof.buffers]].sum())
+        parts = memory_parts(proof.demand, int(size.sum()) - buffers, buffers)
     return Infeasibility(
         where=f"{problem.name}, {step}: {proof.what}",
         demand=proof.demand,
@@ -170,4 +179,5 @@ def explain(
         unit="bytes",
         owners=tuple((names[buffer], int(problem.size_bytes[buffer])) for buffer in order),
         levers=proof.levers,
+        parts=parts,
     )

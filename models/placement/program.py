@@ -105,7 +105,12 @@ def _raise_if_infeasible(
     """Raise the proof with the largest excess; a tile that is placed needs none."""
     steps = [step.name for step in program.steps]
     proofs = [
-        explain(entry.problem, _shard_names(program, entry.shards[0], values), steps)
+        explain(
+            entry.problem,
+            _shard_names(program, entry.shards[0], values),
+            steps,
+            (program.shards.role[entry.shards[0]] != Role.VALUE).tolist(),
+        )
         for entry, state in zip(classes, states, strict=True)
         if state.found is None
     ]

@@ -219,7 +219,7 @@ def test_full_tile_raises_with_names() -> None:
         solve_program(program, Limits(), value_names=("a", "b", "y"))
     assert str(caught.value) == (
         "tile 1, step 2 (reduce y): standard buffers and 0 reserved for interleaved ones: "
-        "needs 600000 bytes of 539568 (largest: b staging 300 000, y partial 300 000); "
+        "needs 600000 bytes of 539568, exchange buffers 600 000 (largest: b staging 300 000, y partial 300 000); "
         "would fit with: more tiles for the largest values; less interleaved memory"
     )
 
