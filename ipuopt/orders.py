@@ -21,6 +21,21 @@ _TRANSPOSED = {
     OrderKind.TRANSPOSED_BLOCK_MAJOR: OrderKind.BLOCK_MAJOR,
 }
 
+_ALIKE = (
+    {OrderKind.LEFT, OrderKind.TRANSPOSED_RIGHT, OrderKind.TRANSPOSED_BLOCK_MAJOR},
+    {OrderKind.TRANSPOSED_LEFT, OrderKind.BLOCK_MAJOR},
+)
+
+
+def walk_alike(one: Order, other: Order, element_bytes: int) -> bool:
+    """Whether two orders differ, but not inside a micro-panel of 16 x 16 (cost-model.md 1.6).
+
+    Then up to 16 rows of a panel (columns in transposed orders) are contiguous bytes in both. The
+    source says so of float16; panels of other types are not square.
+    """
+    square = micro_elements(element_bytes) == PANEL_COLUMNS
+    return square and one != other and any({one.kind, other.kind} <= kinds for kinds in _ALIKE)
+
 
 def micro_elements(element_bytes: int) -> int:
     """Elements of a micro-panel along its micro axis: 32 for 1 byte, 16 for 2, 8 for 4."""

@@ -44,9 +44,14 @@ class Epochs(StrEnum):
 
 
 class ConversionMethod(StrEnum):
-    """RETILE: equal element orders, pieces move as they are. STAGE: through row-major staging."""
+    """How a value gets into another layout.
+
+    RETILE: equal element orders, pieces move as they are. PANELS: orders that walk a micro-panel
+    alike, which moves as it is (cost-model.md 1.6). STAGE: through row-major staging.
+    """
 
     RETILE = "retile"
+    PANELS = "panels"
     STAGE = "stage"
 
 

@@ -125,7 +125,7 @@ def _first_missing(
 def _read_words(reading: Reading, shard: int, words: int) -> BoolArray:
     """Words that a kernel reads: logical elements, and padding along the panels of an operand.
 
-    Rows of padding beside them only make rows of padding.
+    Rows of padding beside them (columns in orders with panels along rows) only make padding.
     """
     shards, size = reading.program.shards, int(reading.element_bytes[shard])
     offset = np.arange(0, words * WORD_BYTES, size, dtype=np.int64)
@@ -134,12 +134,10 @@ def _read_words(reading: Reading, shard: int, words: int) -> BoolArray:
     match KINDS[int(shards.order[shard])]:
         case OrderKind.ROW_MAJOR:
             read = row_ok & column_ok
-        case OrderKind.LEFT | OrderKind.OUTPUT:
-            read = row_ok
-        case OrderKind.TRANSPOSED_LEFT | OrderKind.TRANSPOSED_OUTPUT:
+        case OrderKind.TRANSPOSED_LEFT | OrderKind.TRANSPOSED_OUTPUT | OrderKind.BLOCK_MAJOR:
             read = column_ok
         case _:
-            read = np.ones(len(offset), dtype=np.bool_)
+            read = row_ok
     per_word = WORD_BYTES // size
     needed: BoolArray = read[: len(read) // per_word * per_word].reshape(-1, per_word).any(axis=1)
     return needed

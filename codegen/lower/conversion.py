@@ -11,12 +11,11 @@ from ipuopt.codegen.lower.boxes import take
 from ipuopt.codegen.lower.copies import Pricing
 from ipuopt.codegen.lower.exchange import fetch, panel_width, panels_along_rows
 from ipuopt.codegen.lower.moves import Moves
-from ipuopt.codegen.lower.shapes import traversal
+from ipuopt.codegen.lower.panels import check_aligned, exchange_panels
 from ipuopt.codegen.lower.values import ALIGNMENT, Shards
 from ipuopt.layout import ROW_MAJOR, IntArray, LayoutError, MemoryClass, OrderKind
 from ipuopt.plan import ConversionMethod, ConversionStep, PlannedValue
 from ipuopt.program import Kernel, Role
-from ipuopt.rectangles import Rectangles
 from ipuopt.target.constants import WORD_BYTES
 from ipuopt.target.kernels import clear_cycles, pack_cycles, unpack_cycles
 
@@ -38,10 +37,13 @@ def lower_conversion(
     source, target = values[step.value], values[step.result]
     if (source.rows, source.columns, source.dtype) != (target.rows, target.columns, target.dtype):
         raise LayoutError(f"{step.name}: {source.name} and {target.name} differ in shape or dtype")
-    if step.method is ConversionMethod.RETILE:
-        _retile(assembler, number, step, shards)
-    else:
-        _stage(assembler, number, step, shards)
+    match step.method:
+        case ConversionMethod.RETILE:
+            _retile(assembler, number, step, shards)
+        case ConversionMethod.PANELS:
+            exchange_panels(assembler, number, step, shards)
+        case ConversionMethod.STAGE:
+            _stage(assembler, number, step, shards)
 
 
 def _retile(
@@ -55,22 +57,11 @@ def _retile(
     needed = shards[step.result]
     order, size = target.layout.order, target.element_bytes
     between, inside = fetch(needed, shards[step.value], order, size, assembler.plan.tiles)
-    _check_aligned(step.name, shards[step.value].boxes, needed.boxes, source)
+    check_aligned(step.name, shards[step.value].boxes, source)
+    check_aligned(step.name, needed.boxes, target)
     assembler.run(_clear(needed, target, (between, inside)), number, f"clear {target.name}")
     assembler.phase(between, number, f"retile {target.name}")
     assembler.copy(inside, Pricing.CALL, number, f"copy {target.name}")
-
-
-def _check_aligned(name: str, held: Rectangles, needed: Rectangles, value: PlannedValue) -> None:
-    """Equal orders exchange panels as they are, so all shards start at panel boundaries."""
-    walk = traversal(value.layout.order, value.element_bytes)
-    for boxes in (held, needed):
-        a, b = boxes.column_start, boxes.row_start
-        if walk.along_rows:
-            a, b = b, a
-        width, group = walk.block or walk.micro or 1, walk.group or 1
-        if np.any(a % width) or np.any(b % group):
-            raise LayoutError(f"{name}: a shard does not start at a panel of {value.layout.order}")
 
 
 def _clear(needed: Shards, value: PlannedValue, filled: tuple[Moves, ...]) -> Runs:

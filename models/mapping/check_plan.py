@@ -31,6 +31,11 @@ from ipuopt.workload.model import Operation, TensorKind, Workload
 
 Violation = tuple[str, str]
 
+ALIKE = (
+    {OrderKind.LEFT, OrderKind.TRANSPOSED_RIGHT, OrderKind.TRANSPOSED_BLOCK_MAJOR},
+    {OrderKind.TRANSPOSED_LEFT, OrderKind.BLOCK_MAJOR},
+)
+"""Orders with the same micro-panels of float16 (cost-model.md 1.6)."""
 GROUP = 16
 """Columns and inner elements that the float16 matrix kernel takes at a time."""
 
@@ -149,6 +154,12 @@ def _kernels(plan: Plan) -> Iterator[Violation]:
             orders = {plan.values[i].layout.order for i in (step.value, step.result)}
             if step.method is ConversionMethod.RETILE and len(orders) != 1:
                 yield "W4", f"conversion {step.name} retiles between different orders"
+            kinds, dtype = {order.kind for order in orders}, plan.values[step.value].dtype
+            if step.method is ConversionMethod.PANELS and (
+                dtype != "float16" or not any(kinds <= alike for alike in ALIKE)
+            ):
+                names = ", ".join(sorted(kinds))
+                yield "W4", f"conversion {step.name}: {dtype} panels of {names} differ"
         else:
             yield from _matmul(plan, step)
 

@@ -6,7 +6,13 @@ from ipuopt.compiled import kernel
 from ipuopt.layout import IntArray
 from ipuopt.models.mapping.endpoint import shared_elements
 from ipuopt.models.mapping.footprint import Int32Array
-from ipuopt.models.mapping.pairs import ALONG_COLUMNS, PANEL_BYTES, calls_of, copy_price
+from ipuopt.models.mapping.pairs import (
+    ALONG_COLUMNS,
+    PANEL_BYTES,
+    SQUARES_ALONG_COLUMNS,
+    calls_of,
+    copy_price,
+)
 from ipuopt.target.constants import WORD_BYTES
 
 
@@ -37,8 +43,8 @@ def line_copies(
             continue
         size_bytes = (stop - start) * element_bytes
         calls = 1
-        if pieces == ALONG_COLUMNS and not other_linear:
-            joined = other[1] - other[0] == 1
+        if pieces in (ALONG_COLUMNS, SQUARES_ALONG_COLUMNS) and not other_linear:
+            joined = other[1] - other[0] == 1 and pieces == ALONG_COLUMNS
             calls = calls_of(-(-size_bytes // PANEL_BYTES), PANEL_BYTES, joined)
         cycles += copy_price(calls, size_bytes)
     return cycles

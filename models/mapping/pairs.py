@@ -16,6 +16,10 @@ GRAIN_BYTES = 8
 
 ALONG_COLUMNS, ALONG_ROWS, ROW_MAJOR_PIECES = 0, 1, 2
 """How the pieces of a rectangle lie in memory: micro-panels of columns or of rows, or whole rows."""
+SQUARES_ALONG_COLUMNS, SQUARES_ALONG_ROWS = 3, 4
+"""The same micro-panels, cut in squares: from one order to another that walks them alike."""
+SQUARE = 16
+"""Lines of a square (cost-model.md 1.6)."""
 
 
 @kernel
@@ -57,6 +61,30 @@ def grid_copies(
     else:
         lines, line_bytes, joined = rows, width * element_bytes, all_columns
     return copy_price(calls_of(lines, line_bytes, joined), rows * width * element_bytes)
+
+
+@kernel
+def square_copies(begin: int, end: int, width: int, lines: int, element_bytes: int) -> int:
+    """At least the cycles of copies that turn micro-panels into squares on one tile.
+
+    Parameters
+    ----------
+    begin, end
+        Lines of the panels that are copied, in coordinates of the value: squares end at multiples
+        of 16.
+    width
+        Elements along a line.
+    lines
+        Of the source shard. Where it has no more than a square, several may be one call.
+    """
+    calls = 0
+    panels = -(-width * element_bytes // PANEL_BYTES)
+    at = begin
+    while at < end:
+        stop = min(end, (at // SQUARE + 1) * SQUARE)
+        calls += calls_of(panels, (stop - at) * PANEL_BYTES, lines <= SQUARE)
+        at = stop
+    return copy_price(calls, (end - begin) * width * element_bytes)
 
 
 @kernel
@@ -118,9 +146,16 @@ def price_grids(
                 continue
             rows = min(bottom[tile], last[tile]) - max(top[tile], first[tile])
             width = min(right[tile], end[tile]) - max(left[tile], begin[tile])
-            all_rows = rows == bottom[tile] - top[tile] and rows == last[tile] - first[tile]
-            all_columns = width == right[tile] - left[tile] and width == end[tile] - begin[tile]
-            cycles = grid_copies(rows, width, all_rows, all_columns, pieces, element_bytes)
+            here = max(top[tile], first[tile]), max(left[tile], begin[tile])
+            high, wide = bottom[tile] - top[tile], right[tile] - left[tile]
+            if pieces == SQUARES_ALONG_COLUMNS:
+                cycles = square_copies(here[0], here[0] + rows, width, high, element_bytes)
+            elif pieces == SQUARES_ALONG_ROWS:
+                cycles = square_copies(here[1], here[1] + width, rows, wide, element_bytes)
+            else:
+                all_rows = rows == high and rows == last[tile] - first[tile]
+                all_columns = width == wide and width == end[tile] - begin[tile]
+                cycles = grid_copies(rows, width, all_rows, all_columns, pieces, element_bytes)
             copies = max(copies, cycles)
         if bound > 0:
             replicas = head_replicas[b]

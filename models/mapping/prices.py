@@ -1,7 +1,7 @@
 """Prices of layout conversions under our objective: exchange by its endpoint bound.
 
-A conversion between equal element orders is a retile: pieces travel as they are. Between different
-orders it is staged: the source is unpacked to row-major where it is not, row-major pieces travel,
+A conversion between equal element orders is a retile: pieces travel as they are. Between orders with
+the same micro-panels these travel one by one (cost-model.md 1.6). Between other orders it is staged: the source is unpacked to row-major where it is not, row-major pieces travel,
 and the result is packed where it is not row-major (lowering.md 2.1, cost-model.md 3.5 and 3.6).
 """
 
@@ -30,13 +30,18 @@ from ipuopt.models.mapping.pairs import (
     ALONG_ROWS,
     PANEL_BYTES,
     ROW_MAJOR_PIECES,
+    SQUARE,
+    SQUARES_ALONG_COLUMNS,
+    SQUARES_ALONG_ROWS,
     price_grids,
 )
 from ipuopt.models.mapping.problem import FORBIDDEN
+from ipuopt.orders import walk_alike
 from ipuopt.plan import ConversionMethod
 from ipuopt.rectangles import max_shard_elements
 from ipuopt.target.constants import SYNC_CYCLES, WORD_BYTES
 from ipuopt.target.kernels import clear_cycles, pack_cycles, unpack_cycles
+from ipuopt.workload.model import Tensor
 
 TERMS = ("exchange", "copies", "clear", "unpack", "pack")
 """Cost terms of a conversion, in cycles."""
@@ -47,6 +52,11 @@ _MOVABLE = {
     OrderKind.TRANSPOSED_LEFT: ALONG_ROWS,
 }
 """Orders that conversions read, and how their pieces lie in memory."""
+_SQUARES = {
+    OrderKind.LEFT: SQUARES_ALONG_COLUMNS,
+    OrderKind.TRANSPOSED_LEFT: SQUARES_ALONG_ROWS,
+}
+"""The same where micro-panels travel one by one."""
 _PACKABLE = (OrderKind.ROW_MAJOR, OrderKind.LEFT)
 """Orders that a local kernel makes from row-major data; the others need direct population."""
 
@@ -60,17 +70,24 @@ class Matrix:
     element_bytes: int
 
 
+def as_matrix(tensor: Tensor) -> Matrix:
+    """A tensor as conversions see it."""
+    return Matrix(tensor.rows, tensor.columns, {"float16": 2, "float32": 4}[tensor.dtype])
+
+
 def is_movable(layout: Layout) -> bool:
     """Whether conversions can read the layout."""
     return layout.order.kind in _MOVABLE
 
 
-def method_of(source: Order, target: Order) -> ConversionMethod | None:
+def method_of(source: Order, target: Order, element_bytes: int = 2) -> ConversionMethod | None:
     """How an element order becomes another; None where no conversion exists."""
     if source.kind not in _MOVABLE:
         return None
     if source == target:
         return ConversionMethod.RETILE
+    if walk_alike(source, target, element_bytes):
+        return ConversionMethod.PANELS
     return ConversionMethod.STAGE if target.kind in _PACKABLE else None
 
 
@@ -138,11 +155,15 @@ def conversions(
     aligned = matrix.columns * matrix.element_bytes % WORD_BYTES == 0
     for source, rows in _by_order(sources).items():
         for target, columns in _by_order(targets).items():
-            method = method_of(source, target)
+            method = method_of(source, target, matrix.element_bytes)
             if method is not None and (aligned or ROW_MAJOR not in (source, target)):
                 block = np.ix_(rows, columns)
                 staged[block] = method is ConversionMethod.STAGE
-                pieces[block] = ROW_MAJOR_PIECES if staged[block].any() else _MOVABLE[target.kind]
+                pieces[block] = {
+                    ConversionMethod.RETILE: _MOVABLE,
+                    ConversionMethod.PANELS: _SQUARES,
+                    ConversionMethod.STAGE: dict.fromkeys(_MOVABLE, ROW_MAJOR_PIECES),
+                }[method][source.kind]
     todo = (pieces >= 0) & ~equal
     priced = _price(matrix, sources, targets, tiles, np.argwhere(todo), pieces[todo])
     terms["exchange"][todo] = np.where(priced[:, 0] > 0, priced[:, 0] + SYNC_CYCLES, 0)
@@ -227,7 +248,10 @@ def _price_lines(matrix: Matrix, tail: Footprints, head: Footprints, pairs: IntA
 
 
 def _clear(matrix: Matrix, layout: Layout, axis: int) -> int:
-    """Cycles to fill the widest padding of whole micro-panels behind the value's end on ``axis``."""
+    """Cycles to fill the widest padding of whole micro-panels behind the value's end on ``axis``.
+
+    In block-major orders only where the inner axis of a shard is one block, as candidates have it.
+    """
     tiling = layout.tiling(axis) if axis else None
     if tiling is None:
         return 0
@@ -240,8 +264,12 @@ def _clear(matrix: Matrix, layout: Layout, axis: int) -> int:
     if across is not None:
         other = cut_axis(extent, across)
         width = int((other.stop - other.start).max())
-    widest = int(panels.max()) * panel * width * matrix.element_bytes
-    return clear_cycles(widest) if widest else 0
+    empty = int(panels.max()) * panel * matrix.element_bytes
+    if not empty:
+        return 0
+    if layout.order.block:  # panels of one square after another: a run for each across
+        return -(-width // SQUARE) * clear_cycles(empty * SQUARE)
+    return clear_cycles(empty * width)
 
 
 def _stage(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,11 +13,14 @@ from ipuopt.limits import Limits
 from ipuopt.models.mapping.candidates import KINDS
 from ipuopt.models.mapping.candidates.labels import Choice, Labels
 from ipuopt.models.mapping.candidates.request import Request, Source
+from ipuopt.models.mapping.check import evaluate
 from ipuopt.models.mapping.decode import decode
 from ipuopt.models.mapping.feasibility import refuse_impossible
 from ipuopt.models.mapping.graph import Graph, Key, Visit, is_product, read_graph
+from ipuopt.models.mapping.heuristics import beam_search
 from ipuopt.models.mapping.memory import tile_capacity
 from ipuopt.models.mapping.problem import Capacity, Node, Problem, Solution
+from ipuopt.models.mapping.pruning import prune, spare_cycles
 from ipuopt.models.mapping.tables import Part, edge_of, node_of, shared_input
 from ipuopt.plan import Plan
 from ipuopt.workload.model import Workload
@@ -25,11 +29,15 @@ logger = logging.getLogger(__name__)
 
 MOST_REPLICAS = 4
 """Pointwise operations are offered a reader's layout up to so many copies: each computes all."""
-RETAINED = 1500
-"""Most candidates of one operation; the peer keeps 64 a family."""
-HURRY_S, HURRY_RETAINED = 20.0, 250
-"""With less time left, or asked for in a deterministic run, the space is kept small: pairs of layouts
-take most of the time."""
+PROMISING = 250
+"""Candidates of an operation that are looked at first; the peer keeps 64 a family."""
+RETAINED = 600
+"""Those that stay whether or not they may be in a best choice: placement may refuse the best ones."""
+MOST = 3000
+"""More candidates of an operation than this are not kept, even those that may be in a best choice."""
+HURRY_S = 20.0
+"""With less time left, or asked for in a deterministic run, only promising candidates are looked at:
+pairs of layouts take most of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +125,16 @@ class Space:
 def build_space(workload: Workload, limits: Limits) -> Space:
     """Candidates, prices and memory of ``workload``.
 
+    Promising candidates come first. The beam's choice among them bounds what others may cost; the
+    space then holds all candidates that this does not rule out, see
+    :mod:`ipuopt.models.mapping.pruning`.
+
     Parameters
     ----------
     workload
         The graph and its target.
     limits
-        A short deadline makes the space smaller, in deterministic runs a short budget.
+        A short deadline leaves it at the promising ones, in deterministic runs a short budget.
 
     Raises
     ------
@@ -133,10 +145,30 @@ def build_space(workload: Workload, limits: Limits) -> Space:
     """
     capacity, graph = tile_capacity(), read_graph(workload)
     left_s = limits.budget_s if limits.deterministic else limits.remaining_s()
-    hurry = left_s < HURRY_S
-    retained = HURRY_RETAINED if hurry else RETAINED
-    requests, labels = _candidates(workload, graph, capacity, retained)
+    requests, labels = _candidates(workload, graph, capacity, PROMISING)
     refuse_impossible(workload, graph, labels, capacity)
+    first = _assemble(workload, graph, capacity, requests, labels)
+    if left_s < HURRY_S:
+        return first
+    beam = beam_search(first.problem, limits)
+    if beam is None:
+        requests, labels = _candidates(workload, graph, capacity, MOST)
+        return _assemble(workload, graph, capacity, requests, labels)
+    known = evaluate(first.problem, beam)
+    spare = spare_cycles({name: own.least for name, own in labels.items()}, known)
+    requests, labels = _candidates(workload, graph, capacity, RETAINED, spare)
+    labels = prune(requests, labels, known, RETAINED, MOST)
+    return _assemble(workload, graph, capacity, requests, labels)
+
+
+def _assemble(
+    workload: Workload,
+    graph: Graph,
+    capacity: Capacity,
+    requests: dict[str, Request],
+    labels: dict[str, Labels],
+) -> Space:
+    """Nodes, edges and their tables."""
     parts, position = _parts(graph, requests, labels)
     nodes = tuple(
         node_of(
@@ -174,7 +206,11 @@ def build_space(workload: Workload, limits: Limits) -> Space:
 
 
 def _candidates(
-    workload: Workload, graph: Graph, capacity: Capacity, retained: int
+    workload: Workload,
+    graph: Graph,
+    capacity: Capacity,
+    retained: int,
+    spare: Mapping[str, int] | None = None,
 ) -> tuple[dict[str, Request], dict[str, Labels]]:
     """Candidates by operation: first those that bring layouts of their own, then the others."""
     requests: dict[str, Request] = {}
@@ -195,8 +231,9 @@ def _candidates(
                 capacity=capacity,
                 retained=retained,
                 offered=offered,
+                spare=None if spare is None else spare[operation.name],
             )
-            labels[operation.name] = kind.candidates(requests[operation.name])
+            labels[operation.name] = kind.candidates(requests[operation.name]).compact()
     return requests, labels
 
 

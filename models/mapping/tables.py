@@ -12,7 +12,7 @@ from ipuopt.models.mapping.candidates.labels import Choice, Labels
 from ipuopt.models.mapping.candidates.request import Request, Source
 from ipuopt.models.mapping.graph import Graph, Key, Operand, Visit
 from ipuopt.models.mapping.memory import Timeline, large_part
-from ipuopt.models.mapping.prices import ConversionTable, Matrix, conversions
+from ipuopt.models.mapping.prices import ConversionTable, Matrix, as_matrix, conversions
 from ipuopt.models.mapping.problem import Edge, Node
 
 
@@ -195,5 +195,4 @@ def _staging(
 
 def matrix_of(request: Request, operand: Operand) -> Matrix:
     """The operand's value as conversions see it."""
-    tensor = next(t for t in request.inputs if t.name == operand.tensor)
-    return Matrix(tensor.rows, tensor.columns, {"float16": 2, "float32": 4}[tensor.dtype])
+    return as_matrix(next(t for t in request.inputs if t.name == operand.tensor))

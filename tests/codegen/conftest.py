@@ -25,7 +25,7 @@ from ipuopt.layout import (
     Order,
     OrderKind,
 )
-from ipuopt.orders import element_index
+from ipuopt.orders import element_index, walk_alike
 from ipuopt.plan import (
     ConversionMethod,
     ConversionStep,
@@ -319,8 +319,12 @@ class Planner:
         if of.layout == layout:
             return value
         result = self.value(of.tensor, (of.rows, of.columns), layout, dtype=of.dtype)
-        same = of.layout.order == layout.order
-        method = ConversionMethod.RETILE if same else ConversionMethod.STAGE
+        orders, size = (of.layout.order, layout.order), self.values[value].element_bytes
+        method = ConversionMethod.STAGE
+        if orders[0] == orders[1]:
+            method = ConversionMethod.RETILE
+        elif walk_alike(*orders, size):
+            method = ConversionMethod.PANELS
         name = self.values[result].name
         self.steps.append(ConversionStep(name=name, value=value, result=result, method=method))
         return result

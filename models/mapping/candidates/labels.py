@@ -46,6 +46,12 @@ class Choice:
             piece=self.piece[labels],
         )
 
+    def compact(self) -> Choice:
+        """Without layouts that no label has."""
+        used, index = np.unique(self.index, return_inverse=True)
+        layouts = tuple(self.layouts[i] for i in used.tolist())
+        return replace(self, layouts=layouts, index=index.reshape(-1).astype(np.int64))
+
 
 @dataclass(frozen=True, slots=True)
 class Buffers:
@@ -89,6 +95,8 @@ class Labels:
         Whether the result appears in the second step only, shape ``(labels,)``.
     parameters
         What the kind needs to decode a label, one row a label.
+    least
+        Cycles that no candidate is below, those that were left out included.
     """
 
     operands: tuple[Choice, ...]
@@ -98,6 +106,7 @@ class Labels:
     finish: Buffers | None
     late: np.typing.NDArray[np.bool_]
     parameters: IntArray
+    least: int
 
     def __len__(self) -> int:
         return len(self.late)
@@ -124,4 +133,10 @@ class Labels:
             finish=None if self.finish is None else self.finish.take(labels),
             late=self.late[labels],
             parameters=self.parameters[labels],
+            least=self.least,
         )
+
+    def compact(self) -> Labels:
+        """Without layouts that no label has."""
+        operands = tuple(operand.compact() for operand in self.operands)
+        return replace(self, operands=operands, result=self.result.compact())

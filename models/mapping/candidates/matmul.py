@@ -16,7 +16,7 @@ from ipuopt.models.mapping.candidates.matmul_layouts import (
     product,
 )
 from ipuopt.models.mapping.candidates.request import Kind, Request, Source
-from ipuopt.models.mapping.candidates.retain import capped, undominated
+from ipuopt.models.mapping.candidates.retain import undominated
 from ipuopt.models.mapping.candidates.variants import Product, Variants, price_variants
 from ipuopt.models.mapping.memory import fitting, large_part
 from ipuopt.models.mapping.problem import Capacity
@@ -45,7 +45,6 @@ def matmul_labels(request: Request) -> Labels:
         inner=left.columns,
         columns=right.columns,
         tiles=request.tiles,
-        may_swap=not computed,
         shares_weights=request.sources[1] is Source.SHARED,
     )
     variants = price_variants(of)
@@ -54,12 +53,15 @@ def matmul_labels(request: Request) -> Labels:
     low = request.capacity.low
     variants = variants.take(undominated(_groups(variants, seen), _vectors(variants, low)))
     score = variants.cost
-    if computed:  # roughly what it takes to bring the left operand here
-        score = score + variants.sizes["left"] // WORD_BYTES
+    if computed:  # roughly what it takes to bring the activation here
+        swapped = variants.parameters[:, v.SWAPPED] == 1
+        activation = np.where(swapped, variants.sizes["panel"], variants.sizes["left"])
+        score = score + activation // WORD_BYTES
     standard, interleaved = _demands(variants)
     held = variants.sizes["left"] + variants.sizes["panel"] + variants.sizes["partial"]
     memory = np.column_stack((_vectors(variants, low)[:, 1:], standard + interleaved, held))
-    return _labels(variants.take(capped(name, score, memory, request.retained)), low)
+    least = int(variants.cost.min())
+    return _labels(variants.take(request.keep(score, memory, variants.cost)), low, least)
 
 
 def _fitting(capacity: Capacity, variants: Variants) -> IntArray:
@@ -117,7 +119,7 @@ def _vectors(variants: Variants, low: int) -> IntArray:
     )
 
 
-def _labels(variants: Variants, low: int) -> Labels:
+def _labels(variants: Variants, low: int, least: int) -> Labels:
     """Operands are the activation and the weight, in this order."""
     parameters, size = variants.parameters, variants.sizes
     swapped = parameters[:, v.SWAPPED].astype(np.bool_)
@@ -157,6 +159,7 @@ def _labels(variants: Variants, low: int) -> Labels:
         ),
         late=parameters[:, v.INNER] > 1,
         parameters=parameters,
+        least=least,
     )
 
 

@@ -10,12 +10,11 @@ import numpy as np
 from ipuopt.layout import LEFT, LINEAR, ROW_MAJOR, ROWS, AxisTiling, IntArray, Layout, MemoryClass
 from ipuopt.models.mapping.candidates.labels import Buffers, Choice, Labels
 from ipuopt.models.mapping.candidates.request import Kind, Request
-from ipuopt.models.mapping.candidates.retain import capped
 from ipuopt.models.mapping.memory import fitting, large_part
 from ipuopt.models.mapping.prices import is_movable
 from ipuopt.plan import PointwiseStep
 from ipuopt.rectangles import rectangles
-from ipuopt.target.kernels import add_cycles, cast_cycles, gelu_cycles
+from ipuopt.target.kernels import add_cycles, cast_cycles, ceil_div, gelu_cycles
 from ipuopt.workload.model import Tensor
 
 GRAIN = 16
@@ -109,7 +108,7 @@ def _labels(request: Request, kernel: Callable[[IntArray], IntArray]) -> Labels:
         np.where(standard, 0, total),
         np.where(standard, sum(large_part(piece, request.capacity.low) for piece in pieces), 0),
     )
-    kept = fits[capped(request.operation.name, cost[fits], total[fits, None], request.retained)]
+    kept = fits[request.keep(cost[fits], total[fits, None], cost[fits])]
     layouts = [layouts[i] for i in kept]
     choices = [
         _choice(layouts, size[kept], piece[kept], standard[kept])
@@ -124,6 +123,7 @@ def _labels(request: Request, kernel: Callable[[IntArray], IntArray]) -> Labels:
         finish=None,
         late=np.zeros(len(kept), dtype=np.bool_),
         parameters=np.zeros((len(kept), 0), dtype=np.int64),
+        least=int(kernel(np.array([ceil_div(result.rows * result.columns, request.tiles)]))[0]),
     )
 
 

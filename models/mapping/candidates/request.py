@@ -6,8 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from ipuopt.layout import Layout
+import numpy as np
+
+from ipuopt.layout import IntArray, Layout
 from ipuopt.models.mapping.candidates.labels import Labels
+from ipuopt.models.mapping.candidates.retain import capped
 from ipuopt.models.mapping.problem import Capacity
 from ipuopt.plan import PlanStep
 from ipuopt.workload.model import Operation, Tensor
@@ -34,7 +37,9 @@ class Request:
     tiles, capacity
         Of the target.
     retained
-        Most candidates to keep.
+        Most candidates to keep beside those that ``spare`` keeps.
+    spare
+        Candidates of at most so many cycles are all kept; None where nothing is known of them.
     offered
         Layouts in which a neighbour makes or takes a tensor of the operation: keeping to one of
         them saves a conversion.
@@ -48,6 +53,14 @@ class Request:
     capacity: Capacity
     retained: int
     offered: tuple[Layout, ...] = ()
+    spare: int | None = None
+
+    def keep(self, score: IntArray, memory: IntArray, cost: IntArray) -> IntArray:
+        """Candidates to keep, ascending: the first by score and memory, and those within ``spare``."""
+        kept = capped(self.operation.name, score, memory, self.retained)
+        if self.spare is None:
+            return kept
+        return np.union1d(kept, np.flatnonzero(cost <= self.spare))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

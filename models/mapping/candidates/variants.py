@@ -53,9 +53,6 @@ class Product:
         Extents M, K, N in the workload's orientation.
     tiles
         Tiles of the target.
-    may_swap
-        Whether the activation may be loaded in the order that the swapped orientation needs: only
-        the host can make it (cost-model.md 1.6).
     shares_weights
         Whether other operations read the same loaded operand; only then is one copy of it worth
         offering, since copies on every row part cost neither cycles nor bytes of the fullest tile.
@@ -65,7 +62,6 @@ class Product:
     inner: int
     columns: int
     tiles: int
-    may_swap: bool
     shares_weights: bool
 
 
@@ -109,8 +105,8 @@ class Variants:
 
 
 def price_variants(of: Product) -> Variants:
-    """All variants of all grids, in both orientations where the activation is loaded."""
-    parts = [_oriented(of, swapped) for swapped in ((False, True) if of.may_swap else (False,))]
+    """All variants of all grids, in both orientations."""
+    parts = [_oriented(of, swapped) for swapped in (False, True)]
     return Variants(
         np.concatenate([part.parameters for part in parts]),
         {name: np.concatenate([part.terms[name] for part in parts]) for name in parts[0].terms},

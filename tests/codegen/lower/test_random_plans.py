@@ -58,7 +58,9 @@ def plans(draw: st.DrawFn) -> dict[str, Any]:
     rows = draw(st.integers(1, 24))
     inner, hidden, columns = (draw(st.integers(1, 80)) for _ in range(3))
     first = draw(grid_options(rows, inner, hidden, swapped=draw(st.booleans())))
-    second = draw(grid_options(rows, hidden, columns, swapped=False))
+    # A swapped product reads what a normal one made: micro-panels travel as they are.
+    turns = st.just(False) if first["swapped"] else st.booleans()
+    second = draw(grid_options(rows, hidden, columns, swapped=draw(turns)))
     used = None
     if draw(st.booleans()) and hidden % 2 == 0:
         grain = 16 if hidden % 16 == 0 else math.gcd(rows * hidden, math.gcd(hidden, 16))

@@ -101,7 +101,19 @@ def layouts_for(rows: int, columns: int, tiles: int) -> list[Layout]:
     return list(dict.fromkeys(found))
 
 
-@settings(max_examples=25, deadline=None)
+def loaded_layouts(rows: int, columns: int, tiles: int) -> list[Layout]:
+    """Layouts in which a swapped product loads its activation."""
+    groups = -(-columns // 16)
+    return [
+        physical_right(c, -(-groups // lk), copies, 16 * lk, MemoryClass.INTERLEAVED, swapped=True)
+        for lk in range(1, groups + 1)
+        for c in range(1, -(-rows // 16) + 1)
+        for copies in (1, 2, 3)
+        if c * -(-groups // lk) * copies <= tiles
+    ]
+
+
+@settings(max_examples=40, deadline=None)
 @given(rows=st.integers(1, 13), columns=st.sampled_from([7, 16, 33, 48, 64]), data=st.data())
 def test_exchange_is_the_endpoint_bound_of_single_elements(
     rows: int, columns: int, data: st.DataObject
@@ -110,7 +122,8 @@ def test_exchange_is_the_endpoint_bound_of_single_elements(
     tiles = 12
     matrix = Matrix(rows, columns, 2)
     layouts = layouts_for(rows, columns, tiles)
-    source, target = (data.draw(st.sampled_from(layouts)) for _ in range(2))
+    targets = [*layouts, *loaded_layouts(rows, columns, tiles)]
+    source, target = (data.draw(st.sampled_from(x)) for x in (layouts, targets))
     table = conversions(matrix, (source,), (target,), tiles)
     price = int(table.terms["exchange"][0, 0])
     if source == target:
@@ -182,6 +195,24 @@ def test_padding_on_the_summed_axis_is_cleared() -> None:
     assert conversions(matrix, (source,), (target,), 4).terms["clear"][0, 0] == 0
 
 
+def test_squares_that_stay_are_copied_one_by_one() -> None:
+    """32 of 48 rows x 32 columns stay: 4 squares of 512 B; 8 rows of them are one strided call."""
+    source = Layout(LEFT, 1, 1, (), MemoryClass.STANDARD)
+    target = physical_right(2, 1, 1, 32, MemoryClass.STANDARD, swapped=True)
+    table = conversions(Matrix(48, 32, 2), (source,), (target,), 2)
+    assert table.terms["copies"][0, 0] == 4 * (288 + 512 // 8)
+    short = conversions(Matrix(8, 32, 2), (source,), (target,), 2)
+    assert short.terms["copies"][0, 0] == 288 + 512 // 8
+
+
+def test_padding_of_loaded_panels_is_cleared_in_every_group() -> None:
+    """48 columns in 2 blocks of 32, 32 rows in one part: 2 squares of padding, a run each."""
+    source = product(1, 1, swapped=False)
+    target = physical_right(1, 2, 1, 32, MemoryClass.STANDARD, swapped=True)
+    table = conversions(Matrix(32, 48, 2), (source,), (target,), 4, COLUMNS)
+    assert table.terms["clear"][0, 0] == 2 * clear_cycles(512)
+
+
 def test_staging_unpacks_and_packs() -> None:
     source, target = product(2, 2, swapped=True), physical_left(2, 2, 1, 64, swapped=False)
     matrix = Matrix(32, 64, 2)
@@ -202,16 +233,23 @@ def test_staging_unpacks_and_packs() -> None:
         (LEFT, ROW_MAJOR, ConversionMethod.STAGE),
         (LEFT, TRANSPOSED_LEFT, None),
         (LEFT, Order(OrderKind.BLOCK_MAJOR, 64), None),
-        (LEFT, Order(OrderKind.TRANSPOSED_RIGHT), None),
-        (LEFT, Order(OrderKind.TRANSPOSED_BLOCK_MAJOR, 64), None),
+        (LEFT, Order(OrderKind.TRANSPOSED_RIGHT), ConversionMethod.PANELS),
+        (LEFT, Order(OrderKind.TRANSPOSED_BLOCK_MAJOR, 64), ConversionMethod.PANELS),
+        (TRANSPOSED_LEFT, Order(OrderKind.BLOCK_MAJOR, 64), ConversionMethod.PANELS),
+        (ROW_MAJOR, Order(OrderKind.TRANSPOSED_BLOCK_MAJOR, 64), None),
         (Order(OrderKind.BLOCK_MAJOR, 64), LEFT, None),
     ],
 )
 def test_which_orders_convert(
     source: Order, target: Order, method: ConversionMethod | None
 ) -> None:
-    """cost-model.md 1.6: some orders need direct population."""
+    """cost-model.md 1.6: some orders need direct population, or an order with the same panels."""
     assert method_of(source, target) is method
+
+
+def test_panels_of_float32_do_not_convert() -> None:
+    """They are 16 x 8 in block-major orders and 8 wide in the others."""
+    assert method_of(LEFT, Order(OrderKind.TRANSPOSED_RIGHT), 4) is None
 
 
 def test_weights_do_not_convert_but_may_be_shared() -> None:

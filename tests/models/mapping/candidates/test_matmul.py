@@ -22,6 +22,7 @@ from ipuopt.models.mapping.candidates.variants import (
     ROW_PARTS,
     STORED_ONCE,
     STREAMED,
+    SWAPPED,
     Product,
     price_variants,
 )
@@ -140,14 +141,13 @@ def reduction_by_hand(
 @given(rows=st.integers(2, 40), columns=st.integers(1, 60), inner=st.integers(17, 90))
 def test_reductions_are_priced_root_by_root(rows: int, columns: int, inner: int) -> None:
     tiles = 24
-    variants = price_variants(Product(rows, inner, columns, tiles, False, False))
+    variants = price_variants(Product(rows, inner, columns, tiles, False))
     for index, row in enumerate(variants.parameters):
         if row[STREAMED] or row[INNER] == 1:
             continue
         grid = (int(row[GRID_ROWS]), int(row[GRID_COLUMNS]), int(row[INNER]))
-        bound, sums, copies, held = reduction_by_hand(
-            rows, columns, grid, int(row[ROW_PARTS]), tiles
-        )
+        physical = (columns, rows) if row[SWAPPED] else (rows, columns)
+        bound, sums, copies, held = reduction_by_hand(*physical, grid, int(row[ROW_PARTS]), tiles)
         assert variants.terms["reduction exchange"][index] == bound + 600
         assert variants.terms["reduction"][index] == sums
         assert variants.terms["result copy"][index] == copies
@@ -155,7 +155,7 @@ def test_reductions_are_priced_root_by_root(rows: int, columns: int, inner: int)
 
 
 def test_streaming_costs_more_cycles_and_less_memory() -> None:
-    variants = price_variants(Product(64, 160, 64, 64, False, False))
+    variants = price_variants(Product(64, 160, 64, 64, False))
     streamed = variants.parameters[:, STREAMED] == 1
     key = np.delete(variants.parameters, STREAMED, axis=1)
     for index in np.flatnonzero(streamed):
@@ -166,7 +166,7 @@ def test_streaming_costs_more_cycles_and_less_memory() -> None:
 
 def test_one_copy_of_the_weights_never_pays_for_one_reader() -> None:
     """It costs an exchange and saves nothing on the fullest tile, so only readers in common see it."""
-    variants = price_variants(Product(64, 160, 64, 64, False, True))
+    variants = price_variants(Product(64, 160, 64, 64, True))
     once = variants.parameters[:, STORED_ONCE] == 1
     key = np.delete(variants.parameters, STORED_ONCE, axis=1)
     for index in np.flatnonzero(once):
@@ -177,9 +177,9 @@ def test_one_copy_of_the_weights_never_pays_for_one_reader() -> None:
 
 def test_kernel_of_the_widest_part() -> None:
     """5 x 269 x 1 of 729 x 1152 x 4304: 146 rows, 16 columns, all of K in one block."""
-    variants = price_variants(Product(729, 1152, 4304, 1472, False, False))
-    grid = variants.parameters[:, [GRID_ROWS, GRID_COLUMNS, INNER]]
-    found = np.flatnonzero((grid == (5, 269, 1)).all(axis=1))
+    variants = price_variants(Product(729, 1152, 4304, 1472, False))
+    grid = variants.parameters[:, [SWAPPED, GRID_ROWS, GRID_COLUMNS, INNER]]
+    found = np.flatnonzero((grid == (0, 5, 269, 1)).all(axis=1))
     expected = {matmul_cycles(146, 16, 1152, kind) for kind in (True, False)}
     assert {int(cost) for cost in variants.cost[found]} == expected
     assert product(269, 5, swapped=False).tiles == 1345

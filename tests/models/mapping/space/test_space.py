@@ -181,8 +181,8 @@ def fits(problem: Problem, labels: tuple[int, ...]) -> bool:
 
 
 @pytest.mark.slow
-def test_siglip_has_a_plan_below_195_000_cycles_that_fits(new_mlp: NewMlp) -> None:
-    """Best chains through every Gelu label, memory checked: 189 463 when this was written."""
+def test_siglip_has_a_plan_below_165_000_cycles_that_fits(new_mlp: NewMlp) -> None:
+    """Best chains through every Gelu label, memory checked: 163 286 when this was written."""
     space = build_space(new_mlp(1472, 729, 1152, 4304, 1152), Limits())
     h, a, y = space.problem.nodes
     into_a, into_y = space.problem.edges
@@ -199,4 +199,4 @@ def test_siglip_has_a_plan_below_195_000_cycles_that_fits(new_mlp: NewMlp) -> No
                     break
                 if fits(space.problem, (int(first), label, int(last))):
                     best = total
-    assert best < 195_000
+    assert best < 165_000
