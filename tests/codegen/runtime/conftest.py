@@ -1,0 +1,111 @@
+"""An interpreter of supervisor and worker code, word by word, that shares nothing with its makers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from ipuopt.codegen.isa import disassemble
+
+MASK = 0xFFFFFFFF
+STOP = 0
+
+
+@dataclass
+class Tile:
+    """Memory by word address, specials, and what the code did."""
+
+    memory: dict[int, int] = field(default_factory=dict)
+    specials: dict[int, int] = field(default_factory=dict)
+    syncs: list[str] = field(default_factory=list)
+    seeds: list[int] = field(default_factory=list)
+    draws: int = 0
+    counter: int = 0
+
+    def store(self, address: int, words: list[int]) -> None:
+        self.memory.update({address + 4 * i: word for i, word in enumerate(words)})
+
+    def load(self, address: int, count: int) -> list[int]:
+        return [self.memory[address + 4 * i] for i in range(count)]
+
+    def run(self, address: int, m: dict[int, int], worker: int | None = None) -> dict[int, int]:
+        """Run from ``address`` until the code goes to address 0 or exits; registers at the end."""
+        registers = [m.get(number, 0) for number in range(16)]
+        a = [0] * 16
+        pc = address
+        for _ in range(20_000):
+            if pc == STOP:
+                return dict(enumerate(registers))
+            (line,) = disassemble([self.memory[pc]], pc)
+            assert line.name, line.text
+            registers[15] = 0
+            x = line.operands
+            following = pc + 4
+            where = 0
+            if line.name in ("ld32", "st32", "ld64_a"):
+                scale = 8 if line.name == "ld64_a" else 4
+                where = (registers[x[1]] + registers[x[2]] + scale * x[3]) & MASK
+            match line.name:
+                case "setzi":
+                    registers[x[0]] = x[1]
+                case "add":
+                    registers[x[0]] = (registers[x[1]] + x[2]) & MASK
+                case "add_m":
+                    registers[x[0]] = (registers[x[1]] + registers[x[2]]) & MASK
+                case "sub_m":
+                    registers[x[0]] = (registers[x[1]] - registers[x[2]]) & MASK
+                case "and":
+                    registers[x[0]] = registers[x[1]] & x[2]
+                case "shl":
+                    registers[x[0]] = registers[x[1]] << x[2] & MASK
+                case "shr":
+                    registers[x[0]] = registers[x[1]] >> x[2]
+                case "ld32":
+                    registers[x[0]] = self.memory[where]
+                case "st32":
+                    self.memory[where] = registers[x[0]]
+                case "ld64_a":
+                    a[x[0]], a[x[0] + 1] = self.memory[where], self.memory.get(where + 4, 0)
+                case "put":
+                    self.specials[x[0]] = registers[x[1]]
+                case "put_a":
+                    assert x[0] == 7
+                    self.seeds.append(a[x[1]])
+                case "get":
+                    self.counter += 100
+                    assert worker is not None
+                    registers[x[0]] = {1: 0x50 | worker, 0x60: self.counter}[x[1]]
+                case "br":
+                    following = registers[x[0]]
+                case "call":
+                    registers[x[0]], following = following, x[1]
+                case "brz":
+                    following = x[1] if registers[x[0]] == 0 else following
+                case "brnz":
+                    following = x[1] if registers[x[0]] else following
+                case "brnzdec":
+                    following = x[1] if registers[x[0]] else following
+                    registers[x[0]] = (registers[x[0]] - 1) & MASK
+                case "sync" | "sans":
+                    self.syncs.append(line.text)
+                case "runall":
+                    for number in range(6):
+                        base = self.specials.get(0x21 + number, 0)
+                        arguments = registers[x[1]] + 4 * number * x[2]
+                        self.run(registers[x[0]], {12: base, 13: arguments}, number)
+                case "urand64":
+                    self.draws += 1
+                case "exitz":
+                    assert worker is not None
+                    return dict(enumerate(registers))
+                case other:
+                    raise AssertionError(other)
+            pc = following
+        raise AssertionError("the code does not end")
+
+
+@pytest.fixture
+def make_tile() -> Callable[[], Tile]:
+    return Tile
