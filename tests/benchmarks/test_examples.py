@@ -45,8 +45,8 @@ def horizons(report: dict[str, Any]) -> list[tuple[int, int]]:
 
 
 def test_siglip(tmp_path: Path, record_property: Record) -> None:
-    """729x1152 -> 4304 -> 1152 on 1472 tiles within 300 s."""
-    report, wall_s = solve(tmp_path, "siglip-mlp.yaml", "--time-limit", "300")
+    """729x1152 -> 4304 -> 1152 on 1472 tiles; the peer's plan is estimated at 234 069."""
+    report, wall_s = solve(tmp_path, "siglip-mlp.yaml", "--time-limit", "600")
     total, phases = report["total"], horizons(report)
     ratio = sum(h for h, _ in phases) / sum(b for _, b in phases)
     memory = 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
@@ -55,11 +55,22 @@ def test_siglip(tmp_path: Path, record_property: Record) -> None:
     record_property("sum of horizons / sum of bounds", round(ratio, 4))
     record_property("wall (s)", round(wall_s, 1))
     record_property("peak memory (GiB)", round(memory / GIB, 2))
-    assert total["objective"] <= 200_000
-    assert total["bound"] >= 0.6 * total["objective"]
+    assert total["objective"] <= 170_000
+    assert total["bound"] >= 0.92 * total["objective"]
     assert ratio <= 1.15
-    assert wall_s <= 1.1 * 300 + 2
+    assert wall_s <= 1.1 * 600 + 2
     assert memory < 6 * GIB
+
+
+def test_quarter_of_the_chip(tmp_path: Path, record_property: Record) -> None:
+    """256x512 -> 2048 -> 512 on 384 tiles; the peer needs 88 578 with its schedules."""
+    report, wall_s = solve(tmp_path, "mlp-384.yaml")
+    total = report["total"]
+    record_property("total (cycles)", total["objective"])
+    record_property("gap", total["gap"])
+    record_property("wall (s)", round(wall_s, 1))
+    assert total["objective"] <= 63_000
+    assert total["gap"] <= 0.05
 
 
 def test_tiny(tmp_path: Path, record_property: Record) -> None:
@@ -68,6 +79,8 @@ def test_tiny(tmp_path: Path, record_property: Record) -> None:
     record_property("total (cycles)", report["total"]["objective"])
     record_property("gap", report["total"]["gap"])
     record_property("wall (s)", round(wall_s, 1))
+    assert report["total"]["objective"] <= 36_000
+    assert report["total"]["gap"] <= 0.05
     assert wall_s < 20
 
 

@@ -14,7 +14,8 @@ GROUP = 16
 ROW_BLOCK = 2
 """Rows are cut in pairs: one exchange word of float16 (cost-model.md 2.2)."""
 SMALL_TILES = 256
-"""Up to here grids that use an eighth of the tiles are offered; beyond, only those that use half."""
+"""Up to here grids that use an eighth of the tiles are offered; beyond, only those that use half,
+and those that may be as quick as is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,23 @@ def _widths(groups: int) -> list[int]:
     return sorted({ceil_div(groups, parts) for parts in range(1, groups + 1)})
 
 
-def enumerate_grids(rows: int, columns: int, inner: int, tiles: int) -> Grids:
+def kernel_work(rows: int, columns: int, inner: int) -> int:
+    """Least cycles of all tiles together: 4 a row, 16 columns and 16 inner (cost-model.md 3.3)."""
+    return 4 * rows * ceil_div(columns, GROUP) * ceil_div(inner, GROUP)
+
+
+def fewest_tiles(rows: int, columns: int, inner: int, tiles: int, spare: int | None) -> int:
+    """Fewest tiles of the grids that :func:`enumerate_grids` finds for the same arguments."""
+    parts = ceil_div(rows, ROW_BLOCK) * ceil_div(columns, GROUP) * ceil_div(inner, GROUP)
+    least = ceil_div(min(tiles, parts), 2 if tiles > SMALL_TILES else 8)
+    if spare is not None and spare > 0:  # some tile has the average of the work or more
+        least = min(least, ceil_div(kernel_work(rows, columns, inner), spare))
+    return least
+
+
+def enumerate_grids(
+    rows: int, columns: int, inner: int, tiles: int, spare: int | None = None
+) -> Grids:
     """All grids that use enough tiles.
 
     A grid is named by its widest parts, since the kernel's time depends on them alone: along
@@ -65,11 +82,12 @@ def enumerate_grids(rows: int, columns: int, inner: int, tiles: int) -> Grids:
         Physical extents of the product.
     tiles
         Tiles of the target.
+    spare
+        All grids are offered whose kernel may take at most so many cycles.
     """
     row_blocks = ceil_div(rows, ROW_BLOCK)
     column_groups, inner_groups = ceil_div(columns, GROUP), ceil_div(inner, GROUP)
-    reachable = min(tiles, row_blocks * column_groups * inner_groups)
-    least = ceil_div(reachable, 2 if tiles > SMALL_TILES else 8)
+    least = fewest_tiles(rows, columns, inner, tiles, spare)
     found = []
     for lk in _widths(inner_groups):
         k = ceil_div(inner_groups, lk)

@@ -17,7 +17,12 @@ from ipuopt.models.mapping.candidates.matmul_layouts import (
 )
 from ipuopt.models.mapping.candidates.request import Kind, Request, Source
 from ipuopt.models.mapping.candidates.retain import undominated
-from ipuopt.models.mapping.candidates.variants import Product, Variants, price_variants
+from ipuopt.models.mapping.candidates.variants import (
+    Product,
+    Variants,
+    least_untried,
+    price_variants,
+)
 from ipuopt.models.mapping.memory import fitting, large_part
 from ipuopt.models.mapping.problem import Capacity
 from ipuopt.plan import Epochs, MatMulStep, Orientation
@@ -46,6 +51,7 @@ def matmul_labels(request: Request) -> Labels:
         columns=right.columns,
         tiles=request.tiles,
         shares_weights=request.sources[1] is Source.SHARED,
+        spare=request.spare,
     )
     variants = price_variants(of)
     variants = variants.take(_fitting(request.capacity, variants))
@@ -60,7 +66,7 @@ def matmul_labels(request: Request) -> Labels:
     standard, interleaved = _demands(variants)
     held = variants.sizes["left"] + variants.sizes["panel"] + variants.sizes["partial"]
     memory = np.column_stack((_vectors(variants, low)[:, 1:], standard + interleaved, held))
-    least = int(variants.cost.min())
+    least = min(int(variants.cost.min()), least_untried(of))
     return _labels(variants.take(request.keep(score, memory, variants.cost)), low, least)
 
 

@@ -8,7 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ipuopt.layout import IntArray
-from ipuopt.models.mapping.candidates.grids import Grids, enumerate_grids
+from ipuopt.models.mapping.candidates.grids import (
+    Grids,
+    enumerate_grids,
+    fewest_tiles,
+    kernel_work,
+)
 from ipuopt.models.mapping.candidates.roots import (
     COPY,
     EXCHANGE_COMPLETE,
@@ -56,6 +61,8 @@ class Product:
     shares_weights
         Whether other operations read the same loaded operand; only then is one copy of it worth
         offering, since copies on every row part cost neither cycles nor bytes of the fullest tile.
+    spare
+        Grids with kernels of at most so many cycles are all offered; None: those of enough tiles.
     """
 
     rows: int
@@ -63,6 +70,7 @@ class Product:
     columns: int
     tiles: int
     shares_weights: bool
+    spare: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +122,20 @@ def price_variants(of: Product) -> Variants:
     )
 
 
+def least_untried(of: Product) -> int:
+    """Cycles that no grid on fewer tiles than those that are tried is below."""
+    bounds = []
+    for rows, columns in ((of.rows, of.columns), (of.columns, of.rows)):
+        shape = (rows, columns, of.inner)
+        tiles = max(1, fewest_tiles(*shape, of.tiles, of.spare) - 1)
+        bounds.append(kernel_work(*shape) // tiles)
+    return min(bounds)
+
+
 def _oriented(of: Product, swapped: bool) -> Variants:
     """Variants of one orientation: weight memory, copies of the weights, staging of sums."""
     rows, columns = (of.columns, of.rows) if swapped else (of.rows, of.columns)
-    grids = enumerate_grids(rows, columns, of.inner, of.tiles)
+    grids = enumerate_grids(rows, columns, of.inner, of.tiles, of.spare)
     prices = _prices(grids, rows, columns, of)
     variants = [
         (interleaved, once, streamed)

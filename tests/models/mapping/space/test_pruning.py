@@ -10,10 +10,13 @@ import pytest
 from ipuopt.layout import COLUMNS, LEFT, ROWS, AxisTiling, Layout, MemoryClass
 from ipuopt.limits import Limits
 from ipuopt.models import mapping
+from ipuopt.models.mapping.candidates.grids import enumerate_grids
+from ipuopt.models.mapping.candidates.variants import Product, least_untried
 from ipuopt.models.mapping.prices import Matrix, conversions
 from ipuopt.models.mapping.pruning import least_arrival, spare_cycles
 from ipuopt.models.mapping.space import build_space
 from ipuopt.rectangles import rectangles
+from ipuopt.target.kernels import matmul_cycles
 from ipuopt.workload.model import Workload
 
 NewMlp = Callable[[int, int, int, int, int], Workload]
@@ -66,3 +69,22 @@ def test_what_a_tile_lacks_must_arrive() -> None:
         least = least_arrival(matrix, targets, largest, tiles)
         assert np.all(least <= cost[row])
         assert least.max() > 600
+
+
+def test_grids_that_could_be_quick_enough_are_offered() -> None:
+    """No grid on fewer tiles has a kernel within the spare cycles."""
+    shape, tiles = (64, 64, 96), 400
+    usual = enumerate_grids(*shape, tiles)
+    assert (usual.rows * usual.columns * usual.inner).min() >= tiles // 2
+    for spare in (700, 1_500, 4_000, 10**6):
+        grids = enumerate_grids(*shape, tiles, spare)
+        used = grids.rows * grids.columns * grids.inner
+        everything = enumerate_grids(*shape, tiles, 10**9)
+        kernel = matmul_cycles(
+            everything.widest_rows, everything.block_columns, everything.block_inner, True
+        )
+        sizes = everything.rows * everything.columns * everything.inner
+        assert len(everything) > len(usual)
+        assert not np.any((sizes < used.min()) & (kernel <= spare))
+        least = least_untried(Product(64, 96, 64, tiles, False, spare))
+        assert kernel[sizes < used.min()].min(initial=10**9) >= least
