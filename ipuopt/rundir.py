@@ -30,7 +30,8 @@ from ipuopt.workload import Workload, from_dict, to_dict
 RUN_SCHEMA = 1
 """Version of ``workload.json`` and ``report.json``."""
 REPORT = "report.json"
-_FILES = frozenset({"workload.json", "plan.json", "program.npz", REPORT})
+REPORT_PAGE = "report.html"
+_FILES = frozenset({"workload.json", "plan.json", "program.npz", REPORT, REPORT_PAGE})
 _STAGING = ".ipuopt-"
 
 
@@ -172,7 +173,8 @@ def _write_files(path: Path, writers: Mapping[str, Callable[[Path], object]]) ->
             staging.chmod(0o777 & ~_umask())
             staging.rename(path)
             return
-        (path / REPORT).unlink(missing_ok=True)
+        for name in (REPORT, REPORT_PAGE):  # the page is of the run that goes
+            (path / name).unlink(missing_ok=True)
         for name in writers:
             (staging / name).replace(path / name)
     finally:

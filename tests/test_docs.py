@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from ipuopt.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("log",)
+PAGES = ("report", "log")
 LIBRARY_PAGES = (*PAGES, "inspect")
 LINKED = ("README.md", "examples")
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

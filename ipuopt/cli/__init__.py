@@ -12,6 +12,7 @@ from ipuopt.cli.exchange import exchange
 from ipuopt.cli.guard import EXIT_USAGE, Commands
 from ipuopt.cli.inspect import inspect
 from ipuopt.cli.log import log
+from ipuopt.cli.report import report
 from ipuopt.cli.solve import solve
 from ipuopt.cli.versions import versions
 
@@ -21,7 +22,7 @@ __all__ = ["main"]
 @click.group(
     cls=Commands,
     invoke_without_command=True,
-    commands=[solve, check, exchange, inspect, log, versions],
+    commands=[solve, check, exchange, inspect, log, report, versions],
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package_name="ipuopt")

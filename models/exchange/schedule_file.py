@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import orjson
 
 from ipuopt.errors import InputError
+from ipuopt.files import replace_file
 from ipuopt.models.exchange.group import Answer
 from ipuopt.models.exchange.snapshot_text import WIDTHS
 from ipuopt.strict_json import plain
@@ -96,22 +96,7 @@ def write_schedule(
         for number, answer in zip(numbers, answers, strict=True)
     ]
     body = orjson.dumps(plain(first))[:-1] + b',"phases":[\n' + b",\n".join(lines) + b"\n]}\n"
-    staged = ""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, staged = tempfile.mkstemp(prefix=".ipuopt-", suffix=".tmp", dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            mask = os.umask(0)
-            os.umask(mask)
-            os.fchmod(handle, 0o666 & ~mask)
-            file.write(body)
-        os.replace(staged, path)
-    except OSError as error:
-        if staged:
-            Path(staged).unlink(missing_ok=True)
-        raise InputError(
-            f"{path}: found {error.strerror or error}, expected to write it"
-        ) from error
+    replace_file(path, body)
 
 
 def _phase(number: int, answer: Answer, repeatable: bool) -> dict[str, Any]:

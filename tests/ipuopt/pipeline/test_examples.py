@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import ipuopt
 from ipuopt.errors import InfeasibleError
+from ipuopt.htmlreport import render
 from ipuopt.models.mapping.peer import adopt, read_plan
 from ipuopt.options import SolveOptions
 from ipuopt.result import Result
@@ -39,13 +42,47 @@ def test_tiny(tmp_path: Path) -> None:
     assert result.total.gap is not None and result.total.gap < 0.05
 
 
-def test_siglip(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def siglip(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Path]:
+    """The SigLIP MLP on 1472 tiles, and its run directory."""
+    folder = tmp_path_factory.mktemp("siglip") / "run"
+    return solved("siglip-mlp.yaml", 100.0, folder), folder
+
+
+def test_siglip(siglip: tuple[Result, Path]) -> None:
     """The main job: the SigLIP MLP on 1472 tiles, better than the bars asked of it."""
-    result = solved("siglip-mlp.yaml", 100.0, tmp_path / "run")
+    result = siglip[0]
     total = result.total
     assert total.objective <= 200_000
     assert total.bound is not None and total.bound >= 0.9 * total.objective
     assert gap_of_phases(result) <= 1.15
+
+
+def test_report_of_siglip(siglip: tuple[Result, Path]) -> None:
+    """One file below 5 MB, built in less than 20 s of a CPU."""
+    folder = siglip[1]
+    begin = time.process_time()
+    page = render(folder).encode()
+    assert time.process_time() - begin < 20.0
+    assert len(page) < 5_000_000
+    (folder / "report.html").write_bytes(page)
+
+
+def test_report_of_siglip_in_a_browser(siglip: tuple[Result, Path], browser: Any) -> None:
+    """It opens without an error, with a picture of every part, and picks any of 1472 tiles."""
+    file = siglip[1] / "report.html"
+    file.write_text(render(siglip[1]))
+    page = browser.new_page()
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.goto(file.as_uri())
+    page.wait_for_selector("body[data-ready=yes]")
+    assert page.locator("canvas").count() >= 7
+    page.fill("#tile", "1471")
+    assert page.text_content("#picked").startswith("Tile 1471, row ")
+    assert "ends at" in page.text_content("#phase-words")
+    assert wrong == []
+    page.close()
 
 
 def test_model_that_cannot_fit() -> None:

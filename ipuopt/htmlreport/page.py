@@ -1,0 +1,68 @@
+"""The page as a whole: plots, tables, scripts and data in one file."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+import orjson
+from bokeh.embed import components
+from bokeh.resources import Resources
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from ipuopt.htmlreport import figures, tables
+from ipuopt.htmlreport.data import page_data
+from ipuopt.htmlreport.tiles import CAPACITY_BYTES, cycle_parts, tile_facts
+from ipuopt.htmlreport.words import costliest
+from ipuopt.rundir import read_run
+
+
+def _resource(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def render(run: Path) -> str:
+    """The page of a finished run.
+
+    Raises
+    ------
+    InputError
+        If ``run`` is no run directory, or a file of it is missing or damaged.
+    """
+    workload, built, report = read_run(run)
+    reports = report["reports"]
+    facts = tile_facts(built)
+    steps = len(built.program.steps)
+    parts = cycle_parts(built)
+    data, pictures = page_data(built, facts, reports)
+    plots = {
+        "cycles": figures.cycles(parts),
+        "floor": figures.floor(),
+        "memory": figures.memory(steps),
+        "liveness": figures.liveness(steps, CAPACITY_BYTES),
+        "bus": figures.bus(),
+        "density": figures.density(pictures),
+        "convergence": figures.convergence(),
+    }
+    script, divisions = components(plots, wrap_script=False)
+    library = Resources(mode="inline", components=["bokeh"])
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    return environment.from_string(_resource("page.html")).render(
+        title=workload.name,
+        report=report,
+        sentences=list(costliest(built, reports)),
+        parts=parts,
+        tiles=built.program.tiles,
+        phases=[part["model"] for part in reports if part["stage"] == "exchange"],
+        solves=[part["model"] for part in reports if part["trace"]],
+        plots={name: Markup(division) for name, division in divisions.items()},
+        solve_table=tables.solves(reports, report["total"]),
+        step_table=tables.steps(built),
+        tile_table=tables.worst_tiles(facts),
+        style=Markup(_resource("page.css")),
+        library=[Markup(source) for source in library.js_raw],
+        plot_script=Markup(script),
+        page_script=Markup(_resource("page.js")),
+        data=Markup(orjson.dumps(data).decode().replace("<", "\\u003c")),
+    )
