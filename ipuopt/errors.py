@@ -96,6 +96,8 @@ class CheckError(Error):
 
     Attributes
     ----------
+    what
+        What was checked.
     violations
         Every ``(label, message)``.
     artifacts
@@ -113,8 +115,13 @@ class CheckError(Error):
         first = "; ".join(f"{label}: {message}" for label, message in violations[:3])
         more = f" (and {len(violations) - 3} more)" if len(violations) > 3 else ""
         super().__init__(f"{what}: {first}{more}")
+        self.what = what
         self.violations = violations
         self.artifacts = dict(artifacts or {})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle with all arguments: exceptions keep their message only."""
+        return type(self), (self.what, self.violations, self.artifacts)
 
 
 class MissingPartError(Error):

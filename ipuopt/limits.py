@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def _never() -> bool:
@@ -14,6 +18,22 @@ def _never() -> bool:
 
 def _ignore(stage: str, value: int) -> None:
     del stage, value
+
+
+class Workers(Protocol):
+    """Where independent jobs run side by side: :class:`ipuopt.solvers.parallel.Workers`."""
+
+    @property
+    def remote(self) -> bool:
+        """Whether jobs leave this machine's share of processors."""
+
+    def width(self, limits: Limits) -> int:
+        """Jobs that run side by side under ``limits``."""
+
+    def run(
+        self, function: Callable[[T, Limits], R], jobs: Sequence[T], limits: Limits
+    ) -> list[R | None]:
+        """Answers in the order of the jobs; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +58,8 @@ class Limits:
         deterministic counters; the deadline stays as an emergency stop.
     memory_bytes
         Memory the whole process may use; None for no limit.
+    workers
+        For independent parts of a solve; None to do all of them in this process.
     should_stop
         Polled; true ends the search with the incumbent.
     on_solution, on_bound
@@ -51,6 +73,7 @@ class Limits:
     seed: int = 0
     deterministic: bool = False
     memory_bytes: int | None = None
+    workers: Workers | None = None
     should_stop: Callable[[], bool] = _never
     on_solution: Callable[[str, int], None] = _ignore
     on_bound: Callable[[str, int], None] = _ignore

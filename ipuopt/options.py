@@ -72,6 +72,9 @@ class SolveOptions:
         Memory of the whole process; None for no limit.
     solver
         See :class:`Solver`.
+    cluster
+        Address of a Dask scheduler on whose workers independent parts run; None for processes of
+        this machine.
 
     Raises
     ------
@@ -86,6 +89,7 @@ class SolveOptions:
     deterministic: bool = False
     memory_limit_bytes: int | None = None
     solver: Solver = Solver.AUTO
+    cluster: str | None = None
 
     def __post_init__(self) -> None:
         for option in OPTIONS:
@@ -163,6 +167,12 @@ def _solver(value: object) -> Solver:
     raise ValueError(" or ".join((", ".join(list(Solver)[:-1]), list(Solver)[-1])))
 
 
+def _address(value: object) -> str:
+    if isinstance(value, str) and ":" in value and not any(map(str.isspace, value)):
+        return value
+    raise ValueError("an address such as tcp://192.0.2.1:8786")
+
+
 OPTIONS = (
     Option(
         "time_limit",
@@ -202,6 +212,13 @@ OPTIONS = (
         _solver,
         "|".join(Solver),
         "Back end; heuristic starts none.  [default: auto]",
+    ),
+    Option(
+        "cluster",
+        "cluster",
+        _optional(_address),
+        "ADDRESS",
+        "Dask scheduler on whose workers independent parts run.  [default: none]",
     ),
 )
 """Every option, in the order of ``--help``."""

@@ -24,7 +24,7 @@ from ipuopt.events import Events
 from ipuopt.options import Setting, SolveOptions, Solver, options_of, resolve
 
 if TYPE_CHECKING:
-    from ipuopt.limits import Limits
+    from ipuopt.limits import Limits, Workers
     from ipuopt.models.exchange.group import Answer
     from ipuopt.models.exchange.snapshot import Snapshot
 
@@ -102,24 +102,27 @@ def exchange(
         from ipuopt.models.exchange.several import solve_all
         from ipuopt.models.exchange.snapshot import load_snapshot
         from ipuopt.pipeline.watch import Watch
+        from ipuopt.solvers.parallel import Workers
 
         file = output or Path(schedule_name(snapshot))
         check_schedule_output(file, force=force)
         _check_rows(rows)
         overdue: Overdue[tuple[Snapshot, Sequence[Answer]]] = Overdue(started, options.time_limit_s)
         watch = Watch(interrupts.requested, options.memory_limit_bytes)
-        limits = _limits(options, shown.events(watch), started)
+        workers = Workers(options.threads, options.cluster)
 
         def work() -> tuple[Snapshot, Sequence[Answer]]:
+            limits = _limits(options, shown.events(watch), started, workers)
             part = _chosen(snapshot, load_snapshot(snapshot), chosen)
             publish = partial(_keep, overdue, part)
             return part, solve_all(part.problems, limits, free=width == "free", publish=publish)
 
         late = False
         try:
-            part, answers = interrupts.run(
-                work, tick=announcing(shown, interrupts, overdue), patience=overdue.check
-            )
+            with workers:
+                part, answers = interrupts.run(
+                    work, tick=announcing(shown, interrupts, overdue), patience=overdue.check
+                )
         except OverdueError as error:
             shown.close()
             late = True
@@ -155,7 +158,7 @@ def _keep(
     overdue.keep((part, answers))
 
 
-def _limits(options: SolveOptions, events: Events, started: float) -> Limits:
+def _limits(options: SolveOptions, events: Events, started: float, workers: Workers) -> Limits:
     """Limits of all phases together; the time limit holds for the whole command."""
     from ipuopt.limits import Limits
 
@@ -167,6 +170,7 @@ def _limits(options: SolveOptions, events: Events, started: float) -> Limits:
         seed=options.seed,
         deterministic=options.deterministic,
         memory_bytes=options.memory_limit_bytes,
+        workers=workers,
         should_stop=events.should_stop,
         on_solution=events.on_solution,
         on_bound=events.on_bound,

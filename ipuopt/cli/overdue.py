@@ -16,6 +16,10 @@ T = TypeVar("T")
 GRACE_SHARE, GRACE_S = 0.1, 1.0
 """A run may be late by this share of its limit and these seconds; writing takes about one more."""
 
+FIRST_GRACE_S = 2.0
+"""Seconds instead as long as there is nothing to write: a first result that comes late on a busy
+machine is worth more than the second that writing it takes."""
+
 INTERRUPT_GRACE_S, NOTHING_GRACE_S = 10.0, 2.0
 """Seconds that a run has after the first interrupt: to improve a program that is complete, to
 complete the first one."""
@@ -42,9 +46,10 @@ class Overdue(Generic[T]):
     def __init__(self, started: float, time_limit_s: float | None) -> None:
         self.result: T | None = None
         self._message = NO_PROGRAM_IN_TIME
-        self._latest = float("inf")
+        self._latest = self._latest_first = float("inf")
         if time_limit_s is not None:
-            self._latest = started + (1 + GRACE_SHARE) * time_limit_s + GRACE_S
+            allowed = started + (1 + GRACE_SHARE) * time_limit_s
+            self._latest, self._latest_first = allowed + GRACE_S, allowed + FIRST_GRACE_S
 
     def keep(self, result: T) -> None:
         """Remember a complete result."""
@@ -55,11 +60,12 @@ class Overdue(Generic[T]):
         grace_s = NOTHING_GRACE_S if self.result is None else INTERRUPT_GRACE_S
         latest = time.monotonic() + grace_s
         if latest < self._latest:
-            self._latest, self._message = latest, INTERRUPTED
+            self._latest = self._latest_first = latest
+            self._message = INTERRUPTED
 
     def check(self) -> None:
         """Raise :class:`OverdueError` once the wait is over."""
-        if time.monotonic() > self._latest:
+        if time.monotonic() > (self._latest_first if self.result is None else self._latest):
             raise OverdueError(self._message)
 
 

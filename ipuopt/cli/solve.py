@@ -143,8 +143,12 @@ def _pipeline(
     compiling = warm.start_if_cold()
     try:
         from ipuopt import pipeline
+        from ipuopt.solvers.parallel import Workers
 
-        return pipeline.solve(workload, options, plan=plan, events=events, started_s=started)
+        with Workers(options.threads, options.cluster) as workers:
+            return pipeline.solve(
+                workload, options, plan=plan, events=events, started_s=started, workers=workers
+            )
     finally:
         if compiling is not None:
             compiling.kill()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import time
@@ -10,7 +11,7 @@ from dataclasses import replace
 from ipuopt.errors import CheckError, Error, InfeasibleError, InputError, LimitError
 from ipuopt.events import Events
 from ipuopt.layout import LayoutError
-from ipuopt.limits import Limits
+from ipuopt.limits import Limits, Workers
 from ipuopt.models import mapping
 from ipuopt.models.mapping.check_plan import check_plan
 from ipuopt.models.mapping.space import Space, build_space
@@ -23,6 +24,7 @@ from ipuopt.pipeline.watch import Watch
 from ipuopt.plan import Plan
 from ipuopt.report import Limit, SolveReport, SolveStatus
 from ipuopt.result import Result
+from ipuopt.solvers import parallel
 from ipuopt.workload.model import Workload
 
 logger = logging.getLogger(__name__)
@@ -44,6 +46,7 @@ def solve(
     plan: Plan | None = None,
     events: Events | None = None,
     started_s: float | None = None,
+    workers: Workers | None = None,
 ) -> Result:
     """Solve ``workload``, or build the given ``plan`` for it.
 
@@ -60,6 +63,10 @@ def solve(
         Callbacks for progress, and the wish to stop.
     started_s
         :func:`time.monotonic` at which the time limit began to run; that of the call unless said.
+    workers
+        For parts of a stage that run side by side. Unless given, those of the cluster that the
+        options name, or none: processes ask for a script that can be imported
+        (:class:`ipuopt.solvers.parallel.Workers`).
 
     Raises
     ------
@@ -75,18 +82,21 @@ def solve(
     events = events or Events()
     started_s = time.monotonic() if started_s is None else started_s
     watch = Watch(events.should_stop, options.memory_limit_bytes)
-    limits = _limits(options, events, watch, started_s)
-    search = Search(workload, options, limits, events, watch, started_s)
     state = State()
-    if plan is None:
-        try:
-            _search(search, state)
-        except InfeasibleError as error:
-            told = with_tiles(error.explanation, workload, limits)
-            raise InfeasibleError(told) from error
-    else:
-        _refuse_plan(workload, plan)
-        _given(search, state, plan)
+    with contextlib.ExitStack() as stack:
+        if workers is None and options.cluster is not None:
+            workers = stack.enter_context(parallel.Workers(options.threads, options.cluster))
+        limits = replace(_limits(options, events, watch, started_s), workers=workers)
+        search = Search(workload, options, limits, events, watch, started_s)
+        if plan is None:
+            try:
+                _search(search, state)
+            except InfeasibleError as error:
+                told = with_tiles(error.explanation, workload, limits)
+                raise InfeasibleError(told) from error
+        else:
+            _refuse_plan(workload, plan)
+            _given(search, state, plan)
     complete = [program for program in (state.main, state.heuristic) if program is not None]
     if not complete:
         raise LimitError(f"{workload.name}: no program was complete when the search ended")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from ipuopt.models.exchange.components import restrict
 from ipuopt.models.exchange.incumbent import STAGE, Incumbent
 from ipuopt.models.exchange.instance import Instance
 from ipuopt.models.exchange.orders import topological
+from ipuopt.models.exchange.pairs import Pairs
 from ipuopt.models.exchange.problem import BoolArray, IntArray, Problem, Solution
 from ipuopt.models.exchange.search import Search
 from ipuopt.models.exchange.timing import horizon_of
@@ -25,6 +28,12 @@ LONG_SHARES = 8
 """A component may use the time left divided by those left, or by this if there are more: what is
 found for the first ones serves the others of their shape."""
 
+SIDE_BY_SIDE = 4
+"""Components of different shapes that are solved at a time in repeatable mode."""
+
+WORTH_WORKERS = 1_000
+"""Pairs of transfers a component from which a process of its own is worth its start."""
+
 COMPONENT_EFFORT = 5.0
 """Deterministic effort of CP-SAT over all components of a phase in repeatable mode; a unit takes 5
 to 10 seconds of one core on these models."""
@@ -35,58 +44,137 @@ def close_components(run: Incumbent) -> None:
     _Closing(run).components()
 
 
+class _Part(NamedTuple):
+    """A component to solve: a job for a worker.
+
+    Attributes
+    ----------
+    transfers
+        Of the component, in the whole phase.
+    phase, pairs, shape
+        The component alone, what it forbids, and what it shares with others of its shape.
+    start
+        Its schedule so far.
+    least
+        Bound that is known.
+    pointers
+        Receivers whose pointer event can never be dropped.
+    effort
+        Deterministic effort of CP-SAT in repeatable mode.
+    """
+
+    transfers: IntArray
+    phase: Instance
+    pairs: Pairs
+    shape: bytes
+    start: IntArray
+    least: int
+    pointers: BoolArray
+    effort: float
+
+
+def _solve_part(part: _Part, limits: Limits) -> exact.Answer:
+    return exact.solve_component(
+        part.phase,
+        part.pairs,
+        part.start,
+        part.least,
+        limits,
+        pointers=part.pointers,
+        name=STAGE,
+        effort=part.effort,
+    )
+
+
 class _Closing:
     """State of the pass over the components."""
 
     def __init__(self, run: Incumbent) -> None:
         self.run = run
+        self.orders: dict[bytes, IntArray] = {}
+        self.pointers = _fixed_pointers(run.problem)
 
     def components(self) -> None:
         """Solve the open components that are small enough, latest first.
 
         Bounds found here hold for the widths at hand, so they count where those are given.
         Components of one shape differ by the distances of their tiles only: what the solver finds
-        for one is tried as an order of insertion for the next.
+        for one is tried as an order of insertion for the next. Those of other shapes are solved
+        side by side.
         """
-        search = self.run.search
-        pointers = _fixed_pointers(self.run.problem)
-        orders: dict[bytes, IntArray] = {}
-        opened = [int(c) for c in np.flatnonzero(search.horizons > self.run.target)]
-        opened.sort(key=lambda c: -int(search.horizons[c]))
-        for place, component in enumerate(opened):
-            if self.run.limits.expired():
-                return
-            begin = time.monotonic()
-            transfers = np.flatnonzero(search.component == component)
-            phase = restrict(search.forward, transfers)
-            self.run.build_time_s += time.monotonic() - begin
-            pairs = exact.few_pairs(phase)
-            if pairs is None:
-                continue
-            shape = _shape(phase)
-            if shape in orders:
-                self._offer(orders[shape], phase, transfers)
-            if search.horizons[component] <= self.run.target:
-                continue
-            answer = exact.solve_component(
-                phase,
-                pairs,
-                search.start[transfers],
-                self.run.bound,
-                self._share(len(opened) - place),
-                pointers=pointers[_receivers(search.forward, transfers)],
-                name=STAGE,
-                effort=COMPONENT_EFFORT / len(opened),
-            )
-            self._take(answer, phase, transfers)
-            orders[shape] = search.start[transfers]
+        search, limits = self.run.search, self.run.limits
+        left = [int(c) for c in np.flatnonzero(search.horizons > self.run.target)]
+        left.sort(key=lambda c: -int(search.horizons[c]))
+        effort = COMPONENT_EFFORT / max(1, len(left))
+        while left and not limits.expired():
+            parts: list[_Part] = []
+            width, later = self._width(), []
+            for component in left:
+                if len(parts) == width:
+                    later.append(component)
+                    continue
+                part = self._part(component, effort)
+                if part is None:
+                    continue
+                if any(part.shape == other.shape for other in parts):
+                    later.append(component)
+                elif not self._closed(part, component):
+                    parts.append(part._replace(start=search.start[part.transfers]))
+            self._solve(parts, len(parts) + len(later))
+            left = later
 
-    def _share(self, left: int) -> Limits:
-        """Limits of one of the components left; a repeatable run counts effort, not seconds."""
-        if self.run.limits.deterministic:
+    def _width(self) -> int:
+        """Components at a time; in a repeatable run the same with any workers, or none."""
+        limits = self.run.limits
+        if limits.deterministic:
+            return SIDE_BY_SIDE
+        return 1 if limits.workers is None else limits.workers.width(limits)
+
+    def _part(self, component: int, effort: float) -> _Part | None:
+        """A component, unless it is too large to be solved."""
+        search = self.run.search
+        begin = time.monotonic()
+        transfers = np.flatnonzero(search.component == component)
+        phase = restrict(search.forward, transfers)
+        self.run.build_time_s += time.monotonic() - begin
+        pairs = exact.few_pairs(phase)
+        if pairs is None:
+            return None
+        pointers = self.pointers[_receivers(search.forward, transfers)]
+        start = search.start[transfers]
+        bound = self.run.bound
+        return _Part(transfers, phase, pairs, _shape(phase), start, bound, pointers, effort)
+
+    def _closed(self, part: _Part, component: int) -> bool:
+        """Whether nothing is left to gain, after the order of another one of its shape."""
+        if part.shape in self.orders:
+            self._offer(self.orders[part.shape], part.phase, part.transfers)
+        return bool(self.run.search.horizons[component] <= self.run.target)
+
+    def _solve(self, parts: Sequence[_Part], left: int) -> None:
+        """Solve some components of different shapes."""
+        limits = self._share(left, len(parts))
+        workers = self.run.limits.workers
+        work = sum(len(part.pairs.one) for part in parts)
+        answers: Iterable[exact.Answer | None]
+        alone = len(parts) < 2 or work < WORTH_WORKERS * len(parts)
+        if workers is None or workers.width(limits) == 1 or alone:
+            answers = (_solve_part(part, limits) for part in parts)
+        else:
+            answers = workers.run(_solve_part, parts, limits)
+        for part, answer in zip(parts, answers, strict=True):
+            if answer is None:
+                self.run.notes.append("a component was left: its process died, or did not end")
+            else:
+                self._take(answer, part.phase, part.transfers)
+            self.orders[part.shape] = self.run.search.start[part.transfers]
+
+    def _share(self, left: int, at_a_time: int) -> Limits:
+        """Limits of some of the components left; a repeatable run counts effort, not seconds."""
+        if self.run.limits.deterministic or not at_a_time:
             return self.run.limits
-        share = self.run.limits.remaining_s() / min(left, LONG_SHARES)
-        return self.run.limits.within(min(COMPONENT_SECONDS, share))
+        turns = -(-min(left, LONG_SHARES) // at_a_time)
+        return self.run.limits.within(min(COMPONENT_SECONDS, self.run.limits.remaining_s() / turns))
 
     def _take(self, answer: exact.Answer, phase: Instance, transfers: IntArray) -> None:
         self.run.solver = answer.result.solver

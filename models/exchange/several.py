@@ -19,8 +19,9 @@ from threading import Lock
 from ipuopt.errors import CheckError
 from ipuopt.limits import Limits
 from ipuopt.models.exchange.group import Answer, Group, grouped
-from ipuopt.models.exchange.problem import Problem
+from ipuopt.models.exchange.problem import Problem, Solution
 from ipuopt.models.exchange.solve import STAGE, solve
+from ipuopt.report import SolveReport
 
 FIRST_SHARE = 0.3
 """Share of the time for the first pass over all phases."""
@@ -68,6 +69,13 @@ def solve_all(
     run = _Run(problems, limits, free, publish)
     run.search()
     return run.answers()
+
+
+def _solve_phase(
+    job: tuple[Problem, bool, Solution | None], limits: Limits
+) -> tuple[Solution, SolveReport]:
+    problem, free, warm = job
+    return solve(problem, limits, free=free, warm=warm)
 
 
 class _Run:
@@ -129,7 +137,7 @@ class _Run:
 
         A share is by weight among the groups not begun yet. Without weights there are no shares.
         """
-        workers = max(1, min(self.limits.threads, len(groups)))
+        workers = max(1, min(self._width(), len(groups)))
         until = time.monotonic() + min(shared_s, self.limits.remaining_s())
         limits = replace(
             self.limits,
@@ -149,6 +157,12 @@ class _Run:
                     range(len(groups)),
                 )
             )
+
+    def _width(self) -> int:
+        """Phases at a time: threads of this process, or jobs of a cluster."""
+        workers = self.limits.workers
+        remote = workers is not None and workers.remote
+        return workers.width(self.limits) if workers and remote else self.limits.threads
 
     def _one(
         self, group: Group, limits: Limits, left_s: float, weights: Sequence[float], *, again: bool
@@ -174,13 +188,27 @@ class _Run:
             on_bound=lambda _, value: self._show(group, bound=value),
         )
         try:
-            solution, report = solve(group.problem, limits, free=self.free, warm=group.warm)
-            with self.lock:
-                group.take(solution, report)
+            found = self._solved(group, limits)
+            if found is not None:
+                with self.lock:
+                    group.take(*found)
         except CheckError as error:
             with self.lock:
                 group.refuse(error, time.monotonic() - begin)
         self._tell()
+
+    def _solved(self, group: Group, limits: Limits) -> tuple[Solution, SolveReport] | None:
+        """Search here, or on a cluster where there are several phases; None if that has no answer.
+
+        Worker processes of this machine are for the components of a phase: kernels release the
+        interpreter lock, so phases run side by side in threads, which start at once.
+        """
+        workers, job = limits.workers, (group.problem, self.free, group.warm)
+        if workers is not None and workers.remote and len(self.groups) > 1:
+            (found,) = workers.run(_solve_phase, [job], limits)
+            if found is not None or limits.expired():
+                return found
+        return _solve_phase(job, limits)
 
     def _show(self, group: Group, objective: int | None = None, bound: int | None = None) -> None:
         """Hand on the sums over all phases."""
