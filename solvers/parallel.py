@@ -85,6 +85,11 @@ class Workers:
             self._client = None
 
     @property
+    def used(self) -> bool:
+        """Whether processes of this machine are there."""
+        return self._pool is not None
+
+    @property
     def remote(self) -> bool:
         """Whether jobs leave this machine's share of processors."""
         return self._cluster is not None

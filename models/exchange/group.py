@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from ipuopt.errors import CheckError
 from ipuopt.limits import Limits
+from ipuopt.models.exchange.alike import alike, same_addresses
 from ipuopt.models.exchange.apart import quick_bound, schedule_apart
 from ipuopt.models.exchange.check import check, horizon
 from ipuopt.models.exchange.check_apart import check_apart
@@ -36,12 +35,14 @@ class Answer:
 
 
 class Group:
-    """Equal phases.
+    """Phases of one structure.
 
     Attributes
     ----------
     problem
-        The first of them.
+        The first of them, which is solved.
+    others
+        Those with other addresses, whose checks a schedule must pass as well.
     effort_s, check_s
         Estimates of the least time that a search takes, and of that of its last check, in seconds.
     best
@@ -57,6 +58,7 @@ class Group:
     def __init__(self, places: list[int], problems: list[Problem]) -> None:
         self.places, self.problems = places, problems
         self.problem = problems[0]
+        self.others = [one for one in problems if not same_addresses(one, self.problem)]
         receivers = len(self.problem.destination_tile)
         self.effort_s = TRANSFER_S * len(self.problem) + RECEIVER_S * receivers
         self.check_s = CHECK_S * receivers
@@ -75,13 +77,12 @@ class Group:
         found.sort(key=lambda one: horizon_of(one.start, times.tail))
         for solution in found:
             passed, objective = check_apart(self.problem, solution)
-            if passed:
+            if passed and all(check_apart(other, solution)[0] for other in self.others):
                 break
         else:
             solution = apart
-            violations = check(self.problem, solution)
-            if violations:
-                raise CheckError(f"exchange {self.problem.name}", violations)
+            for problem in (self.problem, *self.others):
+                _refuse(problem, solution)
             objective = horizon(self.problem, solution)
         bound, source = quick_bound(self.problem, free=free, times=times)
         self.limit = None if objective == bound else Limit.TIME
@@ -112,8 +113,16 @@ class Group:
         return self.shown != before
 
     def take(self, solution: Solution, report: SolveReport) -> None:
-        """Join a search's outcome: the better schedule, the higher bound, all the time."""
+        """Join a search's outcome: the better schedule, the higher bound, all the time.
+
+        Raises
+        ------
+        CheckError
+            If another phase of the group does not take the schedule, or numbers contradict.
+        """
         known, old = self._known()
+        for problem in self.others:
+            _refuse(problem, solution)
         self.limit = report.limit
         if report.objective is None or (old.objective or 0) < report.objective:
             solution, kept = known, old
@@ -194,19 +203,20 @@ class Group:
         return self.best
 
 
+def _refuse(problem: Problem, solution: Solution) -> None:
+    violations = check(problem, solution)
+    if violations:
+        raise CheckError(f"exchange {problem.name}", violations)
+
+
 def grouped(problems: Sequence[Problem]) -> list[Group]:
-    """Phases by structure: all columns but the name are equal."""
+    """Phases by structure (:func:`~ipuopt.models.exchange.alike.alike`)."""
     places: list[list[int]] = []
     for place, problem in enumerate(problems):
         for known in places:
-            if _equal(problems[known[0]], problem):
+            if alike(problems[known[0]], problem):
                 known.append(place)
                 break
         else:
             places.append([place])
     return [Group(found, [problems[place] for place in found]) for found in places]
-
-
-def _equal(one: Problem, other: Problem) -> bool:
-    columns = [column.name for column in fields(one)[1:]]
-    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in columns)
