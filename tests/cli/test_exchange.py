@@ -226,6 +226,7 @@ def test_default_time_limit_and_config() -> None:
         (("tiny.json", "--rows", "tiny.json"), "tiny.json: found a file, expected an empty"),
         (("tiny.json", "--rows", "."), "found a directory that is not empty"),
         (("tiny.json", "--width", "wide"), "is not one of 'given', 'free'"),
+        (("tiny.json", "--cluster", "here"), "--cluster: found 'here', expected an address such"),
         (("tiny.json", "--time-limit", "0"), "--time-limit: found '0', expected a duration"),
     ],
 )
@@ -279,6 +280,16 @@ def test_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert index["horizon"] == found[1]
 
 
+def test_a_cluster_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    outcome = run("tiny.json", "--cluster", "tcp://127.0.0.1:1")
+    assert (outcome.exit_code, outcome.stdout) == (7, "")
+    assert outcome.stderr == (
+        "error: --cluster: the extra 'cluster' is missing: pip install 'ipuopt[cluster]'\n"
+    )
+    assert not Path("tiny.schedule.json").exists()
+
+
 def start(behaviour: str, *arguments: str) -> subprocess.Popen[str]:
     """The command with a search that waits, in a process of its own."""
     command = [sys.executable, str(SCRIPT), behaviour, "exchange", "tiny.json", *arguments]
@@ -312,8 +323,10 @@ def test_first_signal_keeps_what_is_known(number: signal.Signals) -> None:
 
 
 @pytest.mark.slow
-def test_a_search_that_hears_nothing_is_cut_off() -> None:
+def test_a_search_that_hears_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit holds, and the schedules of one pass are written."""
+    fake(monkeypatch)
+    run("tiny.json")  # compiles what makes those schedules
     process = start("deaf", "--time-limit", "10")
     assert process.stderr is not None
     for line in process.stderr:
