@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from ipuopt.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("report", "log")
+PAGES = ("report", "compare", "log")
 LIBRARY_PAGES = (*PAGES, "inspect")
 LINKED = ("README.md", "examples")
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -8,6 +8,7 @@ from __future__ import annotations
 import click
 
 from ipuopt.cli.check import check
+from ipuopt.cli.compare import compare
 from ipuopt.cli.exchange import exchange
 from ipuopt.cli.guard import EXIT_USAGE, Commands
 from ipuopt.cli.inspect import inspect
@@ -22,7 +23,7 @@ __all__ = ["main"]
 @click.group(
     cls=Commands,
     invoke_without_command=True,
-    commands=[solve, check, exchange, inspect, log, report, versions],
+    commands=[solve, check, compare, exchange, inspect, log, report, versions],
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package_name="ipuopt")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,8 +9,8 @@ from typing import Any
 
 import click
 
-from ipuopt.cli.solve import solve
 from ipuopt.cli.table import aligned, percent, thousands
+from ipuopt.cli.within import solve_within
 from ipuopt.peerlog import Log, Table
 from ipuopt.peerlog.document import plan_document, workload_document
 from ipuopt.report import gap_of
@@ -27,7 +24,7 @@ def built(
     *,
     force: bool,
     quiet: bool,
-    flags: Mapping[str, Any],
+    flags: dict[str, Any],
 ) -> tuple[int, dict[str, Any] | None]:
     """Exit code and report of ``ipuopt solve --plan`` with the plan of ``log``.
 
@@ -44,21 +41,15 @@ def built(
         plan_file, workload_file = Path(folder, "plan.yaml"), Path(folder, "workload.json")
         plan_file.write_bytes(dumps(plan))
         workload_file.write_bytes(dumps(workload))
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            code = context.invoke(
-                solve,
-                workload=str(workload_file),
-                output=output,
-                plan_file=plan_file,
-                as_json=True,
-                progress="auto",
-                force=force,
-                print_config=False,
-                quiet=quiet,
-                **flags,
-            )
-    return code, json.loads(printed.getvalue()) if printed.getvalue() else None
+        return solve_within(
+            context,
+            workload_file,
+            plan_file,
+            output,
+            force=force,
+            quiet=quiet,
+            options=flags,
+        )
 
 
 def comparison(found: Mapping[str, Table], report: Mapping[str, Any]) -> list[dict[str, Any]]:
