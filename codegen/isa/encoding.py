@@ -8,6 +8,8 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
+from ipuopt.layout import IntArray
+
 WordArray = npt.NDArray[np.uint32]
 
 WORD_BITS = 32
@@ -128,6 +130,27 @@ class Instruction:
                 value |= (rest & ((1 << bits) - 1)) << shift
                 rest >>= bits
         return tuple(value >> WORD_BITS * word & WORD_MASK for word in range(self.words))
+
+    def encode_many(self, *operands: IntArray | int) -> WordArray:
+        """Words of many instructions of one word, by columns of operands that broadcast.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`encode`, for the first operand out of its range.
+        """
+        value = np.array(self.code, np.int64)
+        for field, column in zip(self.fields, operands, strict=True):
+            numbers = np.asarray(column, np.int64)
+            wrong = (numbers < field.least) | (numbers > field.most) | (numbers % field.scale > 0)
+            if wrong.any():
+                found = f"{self.mnemonic}: {field.name}: found {numbers[wrong].flat[0]}"
+                raise ValueError(f"{found}, expected {field.least}..{field.most}")
+            rest = numbers // field.scale % field.limit
+            for shift, bits in field.parts:
+                value = value | (rest & ((1 << bits) - 1)) << shift
+                rest = rest >> bits
+        return value.astype(np.uint32)
 
     def decode(self, *words: int) -> tuple[int, ...]:
         """Operands of an instruction of which ``words`` are the words."""

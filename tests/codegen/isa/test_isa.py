@@ -6,6 +6,7 @@ import itertools
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -125,6 +126,28 @@ def test_operands_come_back(chosen: tuple[Instruction, tuple[int, ...]]) -> None
     (line,) = disassemble(words, BASE)
     assert (INSTRUCTIONS[line.name], line.operands) == (form, operands)
     assert assemble(line.text, BASE).words == words
+
+
+@given(instructions())
+def test_columns_are_encoded_alike(chosen: tuple[Instruction, tuple[int, ...]]) -> None:
+    form, operands = chosen
+    if form.words == 1:
+        columns = [
+            np.array([operand, field.least])
+            for operand, field in zip(operands, form.fields, strict=True)
+        ]
+        least = tuple(field.least for field in form.fields)
+        assert form.encode_many(*columns).tolist() == [
+            *form.encode(*operands),
+            *form.encode(*least),
+        ]
+
+
+def test_columns_out_of_range() -> None:
+    with pytest.raises(ValueError, match=r"call: address: found 2, expected 0\.\.2097148"):
+        INSTRUCTIONS["call"].encode_many(10, np.array([4, 2]))
+    with pytest.raises(ValueError, match="setzi: imm: found -1"):
+        INSTRUCTIONS["setzi"].encode_many(np.array([1]), -1)
 
 
 @given(st.lists(st.integers(0, 2**32 - 1), max_size=12), st.integers(0, 3))
