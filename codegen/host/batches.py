@@ -107,6 +107,6 @@ def host_exchange(weights: Batches, inputs: Batches, outputs: Batches) -> HostEx
 
 
 def _call(name: str, inputs: Batches, outputs: Batches, slots: IntArray, phases: int) -> HostCall:
-    sides = [_slices(part, slots) for part in (inputs, outputs)]
+    given, taken = (_slices(part, slots) for part in (inputs, outputs))
     ends = [tuple(part.ends.tolist()) for part in (inputs, outputs)]
-    return HostCall(name, 0, phases, *sides, *ends)
+    return HostCall(name, 0, phases, given, taken, ends[0], ends[1])

@@ -17,6 +17,7 @@ __all__ = [
     "HOST_PACKETS",
     "HOST_STAGING",
     "PREFIX",
+    "PUBLIC",
     "WORKER_STACK_BASE",
     "Runtime",
     "runtime",
@@ -24,6 +25,20 @@ __all__ = [
 
 PREFIX = "ipu_stack_static_"
 """Of the symbols in a package (package.md 4.2)."""
+PUBLIC = (
+    "start",
+    "complete",
+    "worker_barrier",
+    "patch_row",
+    "patch_word",
+    "copy_u32",
+    "repeat_call",
+    "host_run",
+    "sample_cycle",
+    "idle_row",
+    "idle_batch",
+)
+"""Labels that are symbols of a package; the others are places inside these."""
 COMPLETION = 0x58000
 """0 until the program has ended, then 1 (package.md 2)."""
 WORKER_STACK_BASE = 0x580E0

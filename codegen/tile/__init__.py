@@ -1,0 +1,11 @@
+"""Programs of the tiles: what a package's images are made of (``package.md`` 2, 3).
+
+:mod:`~ipuopt.codegen.tile.stream` writes the steps of all tiles at once, :mod:`~ipuopt.codegen.tile.room`
+gives code and rows their addresses, :mod:`~ipuopt.codegen.tile.build` puts a package together.
+"""
+
+from __future__ import annotations
+
+from ipuopt.codegen.tile.build import build_package
+
+__all__ = ["build_package"]

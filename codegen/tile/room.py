@@ -1,0 +1,101 @@
+"""Where code, rows and host tables of a tile lie (``package.md`` 2).
+
+::
+
+    0x4c010       0x50000   0x58000  0x586e0     0x5c000                       0x64000
+    | stub, code  | host    | state  | free      | tile program | rows, free   | data
+
+All of it is executable and shares no memory element with data, so any row may lie in any free part.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ipuopt.codegen.isa import WordArray
+from ipuopt.codegen.package import Segment
+from ipuopt.codegen.package.check import LOAD_START
+from ipuopt.codegen.runtime import COMPLETION
+from ipuopt.errors import InputError
+from ipuopt.layout import round_up
+from ipuopt.target.constants import WORD_BYTES
+from ipuopt.target.memory import HOST_WINDOW, RUNTIME_END, SUPPORT_END
+
+PROGRAM = 0x5C000
+"""Start of every tile program (package.md 2)."""
+ALIGNMENT = 8
+"""Of rows, and of all else here (package.md 3.3)."""
+LOOKAHEAD = 64
+"""Bytes past an instruction that are fetched too; data begin there (ipu21.md 2)."""
+CODE_FLAGS, STATE_FLAGS = 5, 3
+"""Read and execute; read and write (package.md 1.2)."""
+
+
+class Room:
+    """Memory of one tile below the data.
+
+    Parameters
+    ----------
+    tile
+        Physical number, for messages.
+    linked
+        Words from the stub on: stub, runtime, kernels.
+    longest
+        Words of the longest program of all tiles.
+    """
+
+    def __init__(self, tile: int, linked: WordArray, longest: int) -> None:
+        self.tile = tile
+        self._known: dict[bytes, int] = {}
+        program = bytes(WORD_BYTES * longest)
+        self._parts = [
+            (LOAD_START, HOST_WINDOW[0], bytearray(linked.astype("<u4").tobytes())),
+            (RUNTIME_END, PROGRAM, bytearray()),
+            (PROGRAM, SUPPORT_END - LOOKAHEAD, bytearray(program)),
+        ]
+        for start, stop, content in self._parts:
+            if start + len(content) > stop:
+                found = f"{len(content)} bytes of code from {start:#x}"
+                raise InputError(f"tile {tile}: found {found}, expected at most {stop - start}")
+
+    def place(self, words: WordArray) -> int:
+        """Address of words that are put where there is room; equal ones are put once.
+
+        Raises
+        ------
+        InputError
+            If no part has room.
+        """
+        content = words.astype("<u4").tobytes()
+        known = self._known.get(content)
+        if known is not None:
+            return known
+        for start, stop, part in self._parts:
+            address = round_up(start + len(part), ALIGNMENT)
+            if address + len(content) <= stop:
+                part.extend(bytes(address - start - len(part)))
+                part.extend(content)
+                self._known[content] = address
+                return address
+        used = sum(len(part) for _, _, part in self._parts)
+        room = sum(stop - start for start, stop, _ in self._parts)
+        found = f"{len(content)} bytes of rows or host tables beside {used} of code"
+        raise InputError(f"tile {self.tile}: found {found}, expected {room} for all")
+
+    def segments(self, program: WordArray) -> tuple[Segment, ...]:
+        """Segments by address, with the words of the tile program."""
+        start = program.astype("<u4").tobytes()
+        contents = [(address, bytes(part)) for address, _, part in self._parts]
+        contents[-1] = (PROGRAM, start + contents[-1][1][len(start) :])
+        result = [
+            Segment(address, len(content), content, CODE_FLAGS)
+            for address, content in contents
+            if content
+        ]
+        state = Segment(COMPLETION, RUNTIME_END - COMPLETION, bytes(WORD_BYTES), STATE_FLAGS)
+        return tuple(sorted([*result, state], key=lambda segment: segment.address))
+
+
+def words_of(*values: int) -> WordArray:
+    """Words of a table."""
+    return np.array(values, np.uint32)

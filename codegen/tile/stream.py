@@ -1,0 +1,142 @@
+"""Supervisor code of all tiles at once: blocks of steps in order, for any set of tiles each."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ipuopt.codegen.isa import INSTRUCTIONS, WordArray, encode
+from ipuopt.layout import IntArray
+from ipuopt.target.fabric import BoolArray
+
+_FIRST = 2
+"""Register of the output; inputs and scalars follow (package.md 4.1)."""
+_ARGUMENTS = range(2, 9)
+"""How many a call may have: the output, and 1 to 7 others (package.md 3.3)."""
+_IMMEDIATE_BITS, _LOW_BITS = 20, 12
+_RETURN, _BARRIER_RETURN, _HOST_RETURN = 10, 7, 9
+_INCOMING_BASE, _DOWN_COUNT, _OUTGOING_BASE = 0xA4, 0xA6, 0xA7
+
+
+class Stream:
+    """Words of tiles ``0..tiles - 1``; what is added later runs later."""
+
+    def __init__(self, tiles: int) -> None:
+        self._tiles = tiles
+        self._words: list[WordArray] = []
+        self._tile: list[IntArray] = []
+
+    def add(self, tile: IntArray, words: WordArray, used: BoolArray | None = None) -> None:
+        """Add a row of words for each entry of ``tile``, without those that are not ``used``."""
+        rows = np.broadcast_to(words, (len(tile), words.shape[-1]))
+        if used is None:
+            used = np.ones(rows.shape, np.bool_)
+        self._words.append(rows[used])
+        self._tile.append(np.repeat(tile, used.sum(axis=1)))
+
+    def finish(self) -> tuple[WordArray, IntArray]:
+        """All words by tile, and the first of each tile, shape ``(tiles + 1,)``."""
+        tile = np.concatenate([np.zeros(0, np.int64), *self._tile])
+        words = np.concatenate([np.zeros(0, np.uint32), *self._words])
+        order = np.argsort(tile, kind="stable")
+        return words[order], np.searchsorted(tile[order], np.arange(self._tiles + 1))
+
+
+def add_phase(
+    stream: Stream,
+    tile: IntArray,
+    active: BoolArray,
+    base: IntArray | int,
+    row: IntArray,
+    barrier: int,
+) -> None:
+    """An exchange phase (ipu21.md 4, at its end).
+
+    Parameters
+    ----------
+    tile
+        All tiles.
+    active
+        Whether each takes part.
+    base
+        Incoming base register, 0 unless the row is in point form.
+    row
+        Address of each tile's row.
+    barrier
+        Address of the helper that waits for workers.
+    """
+    form = INSTRUCTIONS
+    count = len(tile)
+    enter = (
+        form["setzi"].encode_many(8, np.broadcast_to(base, count)),
+        form["put"].encode_many(_INCOMING_BASE, 8),
+        form["put"].encode_many(_OUTGOING_BASE, 15),
+    )
+    take_part = (
+        form["call"].encode_many(_BARRIER_RETURN, barrier),
+        form["setzi"].encode_many(8, 1),
+        form["put"].encode_many(_DOWN_COUNT, 8),
+        form["sync"].encode_many(3),
+    )
+    wait = (form["sans"].encode_many(0), form["sync"].encode_many(1))
+    columns = (*enter, *take_part, *wait, form["call"].encode_many(_RETURN, row))
+    words = np.stack([np.broadcast_to(column, count) for column in columns], axis=1)
+    used = np.ones(words.shape, np.bool_)
+    used[:, len(enter) : len(enter) + len(take_part)] = active[:, None]
+    used[:, len(enter) + len(take_part) : -1] = ~active[:, None]
+    stream.add(tile, words, used)
+
+
+def add_calls(
+    stream: Stream, tile: IntArray, arguments: IntArray, count: IntArray, address: IntArray
+) -> None:
+    """Kernel calls, in their order on each tile (package.md 3.3).
+
+    Parameters
+    ----------
+    arguments, count
+        Values for $m2 and on, shape ``(calls, 8)``, and how many are used.
+    address
+        Of each call's kernel.
+
+    Raises
+    ------
+    ValueError
+        If a call has no input or scalar, or more than seven.
+    """
+    wrong = (count < _ARGUMENTS[0]) | (count > _ARGUMENTS[-1])
+    if wrong.any():
+        found = f"found a call with {count[wrong][0] - 1} inputs and scalars"
+        raise ValueError(f"{found}, expected 1..{_ARGUMENTS[-1] - 1}")
+    words, used = [], []
+    for place in range(arguments.shape[1]):
+        value, there = arguments[:, place], place < count
+        large = value >> _IMMEDIATE_BITS > 0
+        register = _FIRST + place
+        # Larger values than an immediate holds: the upper bits, moved, and the rest (ipu21.md 4).
+        start = np.where(large, value >> _LOW_BITS, value)
+        words += [
+            INSTRUCTIONS["setzi"].encode_many(register, start),
+            INSTRUCTIONS["shl"].encode_many(register, register, np.full(len(tile), _LOW_BITS)),
+            INSTRUCTIONS["add"].encode_many(register, register, value & ((1 << _LOW_BITS) - 1)),
+        ]
+        used += [there, there & large, there & large]
+    words.append(INSTRUCTIONS["call"].encode_many(_RETURN, address))
+    used.append(np.ones(len(tile), np.bool_))
+    stream.add(tile, np.stack(words, axis=1), np.stack(used, axis=1))
+
+
+def add_host(stream: Stream, tile: IntArray, values: IntArray, helper: int) -> None:
+    """Calls of a host helper with values for $m2 and on, shape ``(tiles, n)`` (package.md 3.4)."""
+    words = [
+        INSTRUCTIONS["setzi"].encode_many(_FIRST + place, values[:, place])
+        for place in range(values.shape[1])
+    ]
+    call = INSTRUCTIONS["call"].encode_many(_HOST_RETURN, helper)
+    words.append(np.broadcast_to(call, len(tile)))
+    stream.add(tile, np.stack(words, axis=1))
+
+
+def add_jump(stream: Stream, tile: IntArray, address: int) -> None:
+    """End of a program: it goes on at ``address``."""
+    words = np.array([*encode("setzi", 0, address), *encode("br", 0)], np.uint32)
+    stream.add(tile, words[None, :])
