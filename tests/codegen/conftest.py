@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -447,3 +449,16 @@ def vectors(shared: Path) -> dict[str, Any]:
     """Content of ``ipu21_vectors.json``."""
     loaded: dict[str, Any] = json.loads((shared / "data" / "ipu21_vectors.json").read_text())
     return loaded
+
+
+@pytest.fixture(scope="session")
+def make_tile() -> Callable[[], Any]:
+    """``make_tile()``: a tile whose code is run word by word, see ``interpreter.py``."""
+    path = Path(__file__).with_name("interpreter.py")
+    spec = importlib.util.spec_from_file_location("codegen_interpreter", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    make: Callable[[], Any] = module.Tile
+    return make

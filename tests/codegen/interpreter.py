@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import pytest
-
 from ipuopt.codegen.isa import disassemble
 
 MASK = 0xFFFFFFFF
@@ -15,7 +13,11 @@ STOP = 0
 
 @dataclass
 class Tile:
-    """Memory by word address, specials, and what the code did."""
+    """Memory by word address, specials, and what the code did.
+
+    ``hooks`` are called with the registers instead of the code at their address, which returns by
+    ``$m10``.
+    """
 
     memory: dict[int, int] = field(default_factory=dict)
     specials: dict[int, int] = field(default_factory=dict)
@@ -23,6 +25,7 @@ class Tile:
     seeds: list[int] = field(default_factory=list)
     draws: int = 0
     counter: int = 0
+    hooks: dict[int, Callable[[list[int]], None]] = field(default_factory=dict)
 
     def store(self, address: int, words: list[int]) -> None:
         self.memory.update({address + 4 * i: word for i, word in enumerate(words)})
@@ -38,6 +41,10 @@ class Tile:
         for _ in range(20_000):
             if pc == STOP:
                 return dict(enumerate(registers))
+            if pc in self.hooks:
+                self.hooks[pc](registers)
+                pc = registers[10]
+                continue
             (line,) = disassemble([self.memory[pc]], pc)
             assert line.name, line.text
             registers[15] = 0
@@ -104,8 +111,3 @@ class Tile:
                     raise AssertionError(other)
             pc = following
         raise AssertionError("the code does not end")
-
-
-@pytest.fixture
-def make_tile() -> Callable[[], Tile]:
-    return Tile

@@ -1,0 +1,187 @@
+"""Packages of programs: what the words of every tile do is what the tables say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ipuopt.codegen.package import (
+    ALL_TILES,
+    Package,
+    TileImage,
+    load_violations,
+    package_bytes,
+    read_package,
+    violations,
+)
+from ipuopt.codegen.package.listing import missing_kernels
+from ipuopt.codegen.package.wire import to_bytes
+from ipuopt.codegen.phases import exchange_problem, phase_slice
+from ipuopt.codegen.rows import encode_rows
+from ipuopt.codegen.tile import build_package
+from ipuopt.codegen.tile.room import Room, words_of
+from ipuopt.errors import InputError
+from ipuopt.models.exchange import Solution
+from ipuopt.plan import Origin
+from ipuopt.program import StepKind
+from ipuopt.result import Built
+from ipuopt.target.fabric import PHYSICAL
+from ipuopt.target.memory import EXECUTABLE_END, LOADABLE_END, SUPPORT_END
+
+MakeTile = Callable[[], Any]
+
+
+def test_it_can_be_loaded(package: Package) -> None:
+    assert [*violations(package), *load_violations(package)] == []
+    assert [tile.physical_tile for tile in package.tiles] == list(range(1472))
+    for tile in package.tiles:
+        assert all(segment.stop <= SUPPORT_END for segment in tile.segments)
+    assert SUPPORT_END < EXECUTABLE_END < LOADABLE_END
+
+
+def test_equal_programs_give_equal_bytes(built: Built, package: Package, tmp_path: Path) -> None:
+    content = package_bytes(package)
+    assert package_bytes(build_package(built)) == content
+    path = tmp_path / "a.ipuexe"
+    path.write_bytes(content)
+    assert to_bytes(read_package(path, loadable=True)) == content
+
+
+def test_bindings(built: Built, package: Package) -> None:
+    """A slice a shard with its padding, one after the other in the file of the host."""
+    assert [b.name for b in package.inputs] == ["x"]
+    assert [b.name for b in package.weights] == ["w1", "w2"]
+    assert [b.name for b in package.outputs] == ["y", "completion"]
+    for binding in (*package.inputs, *package.weights, *package.outputs[:-1]):
+        value = next(v for v in built.plan.values if v.name == binding.name)
+        index = built.plan.values.index(value)
+        shards = np.flatnonzero(built.program.shards.value == index)
+        slices = binding.slices
+        assert binding.shape == (value.rows, value.columns)
+        assert slices.file_offset.tolist() == [0, *np.cumsum(slices.size)[:-1].tolist()]
+        assert set(slices.address.tolist()) <= set(built.address[shards].tolist())
+        held = int(slices.size.sum())
+        assert held >= value.rows * value.columns * value.element_bytes
+        if value.origin is Origin.COMPUTED:
+            assert held <= int(built.program.shards.size_bytes[shards].sum())
+
+
+@dataclass
+class Trace:
+    """What a tile did, in order: kernel calls, rows, host transfers."""
+
+    events: list[tuple[str, Any]] = field(default_factory=list)
+    hosted: int = 0
+
+
+def traced(package: Package, image: TileImage, make_tile: MakeTile) -> tuple[Trace, Any]:
+    tile, trace = make_tile(), Trace()
+    for segment in image.segments:
+        words = np.frombuffer(segment.data, "<u4").tolist()
+        words += [0] * ((segment.memory_size - len(segment.data)) // 4)
+        tile.store(segment.address, words)
+    for address in range(0x50000, 0x52000, 4):
+        tile.memory[address] = 0
+
+    def kernel(name: str) -> Callable[[list[int]], None]:
+        return lambda registers: trace.events.append((name, registers[2:10]))
+
+    def row(address: int, size: int) -> Callable[[list[int]], None]:
+        return lambda registers: trace.events.append(("row", tile.load(address, size // 4)))
+
+    def host(registers: list[int]) -> None:
+        trace.hosted += 1
+
+    symbols = dict(package.symbols)
+    for name in missing_kernels(package):
+        tile.hooks[symbols[name]] = kernel(name)
+    tile.hooks[symbols["ipu_stack_static_idle_row"]] = row(symbols["ipu_stack_static_idle_row"], 4)
+    tile.hooks[symbols["ipu_stack_static_copy_u32"]] = lambda registers: None
+    for region in package.regions:
+        if region.physical_tile == image.physical_tile:
+            if region.name == "exchange row":
+                tile.hooks[region.address] = row(region.address, region.size)
+            elif region.name == "host exchange program":
+                tile.hooks[region.address] = host
+    tile.run(image.entry_point, {})
+    return trace, tile
+
+
+@pytest.mark.parametrize("physical", [*PHYSICAL[:8].tolist(), 4, 1471])
+def test_every_tile_does_what_the_tables_say(
+    built: Built, package: Package, make_tile: MakeTile, physical: int
+) -> None:
+    program = built.program
+    trace, tile = traced(package, package.tiles[physical], make_tile)
+    (logical,) = np.flatnonzero(physical == PHYSICAL).tolist()
+    events = iter(trace.events)
+    phase = 0
+    for number, step in enumerate(program.steps):
+        if step.kind is StepKind.PHASE:
+            name, words = next(events)
+            assert name == "row"
+            if logical < program.tiles:
+                problem = exchange_problem(program, built.address, phase)
+                start = built.start[phase_slice(program, program.phases[phase])]
+                rows = encode_rows(problem, Solution(start))
+                assert words == rows.row(logical).tolist()
+            else:
+                assert words == [0x43A00000]
+            phase += 1
+        elif step.kind is StepKind.RUN:
+            runs = program.runs
+            for run in np.flatnonzero((runs.step == number) & (runs.tile == logical)).tolist():
+                name, arguments = next(events)
+                output = int(built.address[runs.output[run]] + runs.output_offset[run])
+                first = int(built.address[runs.input0[run]] + runs.input0_offset[run])
+                assert arguments[0] == output, name
+                if "fill_zero" not in name:
+                    assert arguments[1] == first
+        else:
+            copies = program.copies
+            chosen = (copies.step == number) & (copies.tile == logical)
+            for copy in np.flatnonzero(chosen).tolist():
+                name, arguments = next(events)
+                source = int(built.address[copies.source[copy]] + copies.source_offset[copy])
+                assert "copy" in name and arguments[1] == source
+    assert next(events, None) is None
+    assert tile.load(0x58000, 1) == [1]
+    batches = sum(
+        len(ends)
+        for call in package.host.calls
+        for ends in (call.input_batch_ends, call.output_batch_ends)
+    )
+    waited = tile.syncs.count("sans 1")
+    assert trace.hosted + waited == batches
+    own = sum(int((s.tile == physical).sum()) for s in _slices(package))
+    assert own <= trace.hosted
+    assert (trace.hosted == 0) == (logical >= program.tiles)
+
+
+def _slices(package: Package) -> list[Any]:
+    bindings = (*package.inputs, *package.weights, *package.outputs[:-1])
+    return [binding.slices for binding in bindings]
+
+
+def test_symbols_and_regions(package: Package) -> None:
+    names = dict(package.symbols)
+    assert names["ipu_stack_static_start"] == 0x4C018
+    assert any(name.startswith("ipu_stack_gemm_f16_init") for name in missing_kernels(package))
+    shared = [region.name for region in package.regions if region.physical_tile == ALL_TILES]
+    assert shared == ["linked executable", "missing kernels"]
+
+
+def test_no_room() -> None:
+    room = Room(7, words_of(1, 2), 4)
+    address = room.place(words_of(1, 2, 3))
+    assert room.place(words_of(1, 2, 3)) == address  # equal words are put once
+    assert room.place(words_of(9)) == address + 16
+    with pytest.raises(InputError, match="tile 7: found 40000 bytes of rows or host tables beside"):
+        room.place(np.arange(10_000, dtype=np.uint32))
+    with pytest.raises(InputError, match=r"tile 7: found 40000 bytes of code from 0x5c000"):
+        Room(7, words_of(1), 10_000)
