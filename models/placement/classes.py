@@ -1,9 +1,12 @@
-"""Which tiles get how much effort: every tile once, then those that decide the objective."""
+"""Which tiles get how much effort: every tile once, then those that decide the objective.
+
+Classes are independent, so those that take long are worked on side by side where there are workers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -43,6 +46,14 @@ EFFORT = 5.0
 """Deterministic time of each CP-SAT run on one class, in repeatable mode."""
 
 
+JOBS_WORK = 60_000_000
+"""Moves times buffers squared of all classes from which on workers are worth their start: two
+seconds of local search."""
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
 class Group(Protocol):
     """A class of tiles: its problem, and the shards of each tile as rows."""
 
@@ -68,16 +79,35 @@ def improve_all(groups: Sequence[Group], bounds: Sequence[int], limits: Limits) 
     ]
     limits = _share(limits)
     trials = min(TRIALS, TRIALS_OF_ALL // max(1, len(open_)))
-    for index in open_:
-        if limits.expired():
-            break
-        better = search(groups[index].problem, limits, goal, trials)
+    work = trials * sum(len(groups[index].problem) ** 2 for index in open_)
+    jobs = [(groups[index].problem, goal, trials) for index in open_]
+    answers = _side_by_side(_search, jobs, limits, alone=work < JOBS_WORK)
+    for index, better in zip(open_, answers, strict=True):
         if better is not None:
             found[index] = better
     return [
         start_of(verified(group.problem, entry), bound)
         for group, entry, bound in zip(groups, found, bounds, strict=True)
     ]
+
+
+def _side_by_side(
+    function: Callable[[T, Limits], R], jobs: Sequence[T], limits: Limits, *, alone: bool = False
+) -> list[R | None]:
+    """Answers in the order of the jobs; None for those that time did not allow."""
+    workers = limits.workers
+    if alone or len(jobs) < 2 or workers is None or workers.width(limits) == 1:
+        return [None if limits.expired() else function(job, limits) for job in jobs]
+    return workers.run(function, jobs, limits)
+
+
+def _search(job: tuple[Problem, int, int], limits: Limits) -> Found | None:
+    problem, goal, trials = job
+    return search(problem, limits, goal, trials)
+
+
+def _refine_words(job: tuple[Refined, Problem], limits: Limits) -> Refined:
+    return refine_words(*job, _part(limits), EFFORT)
 
 
 def _share(limits: Limits) -> Limits:
@@ -112,11 +142,11 @@ def refine_worst(groups: Sequence[Group], states: list[Refined], limits: Limits)
     heavy = np.argsort(-words, kind="stable")[: np.count_nonzero(words)]
     if limits.deterministic:
         heavy = heavy[:CLASSES_REFINED]
-    for index in (*missing, *heavy.tolist()):
-        if limits.expired():
-            return
-        problem = groups[index].problem
-        states[index] = refine_words(states[index], problem, _part(limits), EFFORT)
+    chosen = [*missing, *heavy.tolist()]
+    jobs = [(states[index], groups[index].problem) for index in chosen]
+    for index, state in zip(chosen, _side_by_side(_refine_words, jobs, limits), strict=True):
+        if state is not None:
+            states[index] = state
     tried: set[int] = set()
     while states and len(tried) < CLASSES_REFINED and not limits.expired():
         worst = max(range(len(states)), key=lambda index: _footprint(states[index].found))

@@ -11,16 +11,19 @@ import numpy as np
 import pytest
 
 from ipuopt.limits import Limits
-from ipuopt.models.placement import peer
+from ipuopt.models.placement import classes, peer
 from ipuopt.models.placement.bounds import footprint_bound
 from ipuopt.models.placement.check import check, conflict_words, footprint
+from ipuopt.models.placement.classes import improve_all
 from ipuopt.models.placement.heuristics import Cost, quick
 from ipuopt.models.placement.problem import IntArray, Problem, Regions, Solution
 from ipuopt.models.placement.solve import TRIALS, search, solve
 from ipuopt.models.placement.tables import tables_of
+from ipuopt.models.placement.tiles import TileClass
 from ipuopt.report import Limit, SolveStatus
 from ipuopt.solvers import cpsat
 from ipuopt.solvers.cpsat import CpResult
+from ipuopt.solvers.parallel import Workers
 
 GRAIN = 0x2000
 TINY = Regions(0x7C000, 0x80000, 0x80000, 0x80000 + 0xE000, 0x8000)
@@ -244,3 +247,19 @@ def test_construction_stops_after_an_order_when_time_is_up() -> None:
     found = quick(tables_of(problem), 0, expired)
     assert len(looks) == 1
     assert found is None or not check(problem, found.solution)
+
+
+def test_workers_find_what_one_process_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Classes that are not settled at once go to processes."""
+    monkeypatch.setattr(classes, "JOBS_WORK", 0)
+    groups = [TileClass(crowded_problem(seed), np.arange(40)[None]) for seed in range(6)]
+    goal = [0] * len(groups)  # none is settled
+    limits = Limits(deterministic=True, threads=2)
+    states = improve_all(groups, goal, limits)
+    with Workers(2) as workers:
+        helped = improve_all(groups, goal, replace(limits, workers=workers))
+        assert workers.used
+    for one, other in zip(states, helped, strict=True):
+        assert one.found is not None and other.found is not None
+        assert one.found.cost == other.found.cost
+        assert np.array_equal(one.found.solution.address, other.found.solution.address)
