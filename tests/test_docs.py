@@ -9,6 +9,7 @@ that a later page may use the run that an earlier one makes.
 from __future__ import annotations
 
 import doctest
+import os
 import re
 import shlex
 import subprocess
@@ -21,7 +22,7 @@ from click.testing import CliRunner
 from ipuopt.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("report", "compare", "log")
+PAGES = ("solve", "check", "report", "compare", "log", "versions")
 LIBRARY_PAGES = (*PAGES, "inspect")
 LINKED = ("README.md", "examples")
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -82,3 +83,26 @@ def test_examples_of_the_library_print_what_the_page_shows(name: str, folder: Pa
         )
         assert done.stderr == ""
         assert differences(expected, done.stdout) == ""
+
+
+@pytest.mark.parametrize("name", main.commands)
+def test_every_command_has_its_page_and_an_example(name: str) -> None:
+    """What ``--help`` shows begins with what it does and ends with an example."""
+    assert (ROOT / "docs" / f"{name}.md").exists()
+    text = CliRunner().invoke(main, [name, "--help"], prog_name="ipuopt").stdout
+    assert re.search(rf"Examples?: ipuopt {name} ", text)
+
+
+def test_completion_lists_commands_and_options() -> None:
+    """As a shell asks for it."""
+    for words, expected in (("ipuopt re", "report"), ("ipuopt solve --time", "--time-limit")):
+        asked = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        done = subprocess.run(
+            [sys.executable, "-m", "ipuopt"],
+            env=os.environ | asked | {"_IPUOPT_COMPLETE": "bash_complete"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        assert done.stdout == f"plain,{expected}\n"

@@ -23,6 +23,7 @@ __all__ = ["main"]
 @click.group(
     cls=Commands,
     invoke_without_command=True,
+    epilog="Example: ipuopt solve examples/mlp-tiny.yaml, then: ipuopt report runs/mlp-tiny",
     commands=[solve, check, compare, exchange, inspect, log, report, versions],
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -12,7 +12,7 @@ from ipuopt.cli.streams import tell
 EXIT_REJECTED = 6
 
 
-@click.command()
+@click.command(epilog="Example: ipuopt check runs/siglip-mlp")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @logging_options

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,7 @@ import click
 from ipuopt.cli.flags import solve_options
 from ipuopt.cli.logs import logging_options
 from ipuopt.cli.streams import say, tell
-from ipuopt.errors import Error, InputError
-
-SIGNALLED = 128
-"""Least exit code of a solve that a signal has ended."""
+from ipuopt.errors import InputError
 
 
 @click.command(
@@ -35,10 +31,7 @@ SIGNALLED = 128
 @click.option("--markdown", is_flag=True, help="Print tables of Markdown.")
 @solve_options()
 @logging_options
-@click.pass_context
 def compare(
-    context: click.Context,
-    /,
     runs: tuple[Path, ...],
     suite: Path | None,
     output: Path | None,
@@ -71,7 +64,7 @@ def compare(
         else:
             tell("\n".join(run_lines(first, second, found_between, markdown=markdown)))
         return 0
-    return _solve_suite(context, suite, output, flags, as_json, markdown, force, quiet)
+    return _solve_suite(suite, output, flags, as_json, markdown, force, quiet)
 
 
 def _tell_json(content: dict[str, Any]) -> None:
@@ -81,7 +74,6 @@ def _tell_json(content: dict[str, Any]) -> None:
 
 
 def _solve_suite(
-    context: click.Context,
     file: Path,
     output: Path | None,
     flags: dict[str, Any],
@@ -92,7 +84,7 @@ def _solve_suite(
 ) -> int:
     """Solve the cases one after another; the first interrupt ends the suite after its case."""
     from ipuopt.cli.compare_text import suite_lines, suite_object
-    from ipuopt.cli.within import solve_within
+    from ipuopt.cli.within import SIGNALLED, solve_within
     from ipuopt.compare import CaseResult, load_suite
     from ipuopt.rundir import check_output
 
@@ -100,31 +92,24 @@ def _solve_suite(
     folder = output or Path("runs", file.stem)
     for case in cases:
         check_output(folder / case.name, force=force)
+        if unknown := set(case.solve) - set(flags):
+            found = f"{file}: {case.name}: found option {min(unknown)!r}"
+            raise InputError(f"{found}, expected one of {', '.join(flags)}")
     given = {key: value for key, value in flags.items() if value is not None}
     results = []
     code = 0
     for case in cases:
         if not quiet:
             say(f"case {case.name}")
-        context.obj = time.monotonic()  # the time limit is that of each case
-        options = {**dict.fromkeys(flags), **case.solve, **given}
-        if unknown := set(options) - set(flags):
-            raise InputError(
-                f"{file}: {case.name}: found option {min(unknown)!r}, expected one of solve"
-            )
-        try:
-            exit_code, report = solve_within(
-                context,
-                case.workload,
-                case.plan,
-                folder / case.name,
-                force=force,
-                quiet=quiet,
-                options=options,
-            )
-        except Error as error:
-            say(f"error: {case.name}: {error}")
-            exit_code, report = error.exit_code, None
+        options = {**case.solve, **given}
+        exit_code, report = solve_within(
+            case.workload,
+            case.plan,
+            folder / case.name,
+            force=force,
+            quiet=quiet,
+            options=options,
+        )
         results.append(CaseResult.of(case.name, report, exit_code))
         code = max(code, exit_code)
         if exit_code >= SIGNALLED:

@@ -35,7 +35,7 @@ KEPT_SHARE, KEPT_S = 0.05, 3.0
 """Part of the time limit, and most seconds, kept for writing."""
 
 
-@click.command()
+@click.command(epilog="Example: ipuopt exchange phases.json.gz --time-limit 60 --rows rows")
 @click.argument("snapshot", type=click.Path(path_type=Path), metavar="SNAPSHOT")
 @click.option(
     "-o",

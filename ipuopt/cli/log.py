@@ -36,10 +36,7 @@ from ipuopt.errors import InputError
 @click.option("--force", is_flag=True, help="With --solve: replace the run in that directory.")
 @solve_options()
 @logging_options
-@click.pass_context
 def log(
-    context: click.Context,
-    /,
     file: Path,
     chosen: tuple[str, ...],
     as_csv: bool,
@@ -82,7 +79,7 @@ def log(
         return 0
     from ipuopt.cli.log_solve import built, comparison, comparison_lines
 
-    code, report = built(context, read, output, force=force, quiet=quiet, flags=flags)
+    code, report = built(read, output, force=force, quiet=quiet, flags=flags)
     if report is None:
         return code
     rows = comparison(found, report)

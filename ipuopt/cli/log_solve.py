@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
 from ipuopt.cli.table import aligned, percent, thousands
 from ipuopt.cli.within import solve_within
 from ipuopt.peerlog import Log, Table
@@ -18,7 +16,6 @@ from ipuopt.strict_json import dumps
 
 
 def built(
-    context: click.Context,
     log: Log,
     output: Path | None,
     *,
@@ -42,7 +39,6 @@ def built(
         plan_file.write_bytes(dumps(plan))
         workload_file.write_bytes(dumps(workload))
         return solve_within(
-            context,
             workload_file,
             plan_file,
             output,

@@ -31,7 +31,9 @@ EXIT_LIMIT = 4
 T = TypeVar("T")
 
 
-@click.command()
+@click.command(
+    epilog="Example: ipuopt solve examples/siglip-mlp.yaml --time-limit 2m -o runs/siglip"
+)
 @click.argument("workload", metavar="WORKLOAD")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Run directory.  [default: runs/NAME]"

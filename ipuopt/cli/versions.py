@@ -7,7 +7,7 @@ import click
 from ipuopt.cli.streams import tell
 
 
-@click.command()
+@click.command(epilog="Example: ipuopt versions --json")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def versions(as_json: bool) -> int:
     """Print versions for a bug report."""

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from ipuopt.cli import main
 from ipuopt.compare import CaseResult, load_suite, summary
 from ipuopt.compare.suite import geometric_mean
-from ipuopt.errors import InputError, LimitError
+from ipuopt.errors import InputError
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -87,12 +87,12 @@ def test_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     )
     seen: list[tuple[str, str, Any, Any]] = []
 
-    def fake(context: Any, workload: Path, plan: Any, output: Path, **rest: Any) -> Any:
-        del context, plan
+    def fake(workload: Path, plan: Any, output: Path, **rest: Any) -> Any:
+        del plan
         options = rest["options"]
         seen.append((workload.name, output.name, options["time_limit"], options["seed"]))
         if workload.name == "c":
-            raise LimitError("no program")
+            return 5, None
         return 4, report(200, 100, 80, True, False)
 
     monkeypatch.setattr("ipuopt.cli.within.solve_within", fake)
@@ -108,7 +108,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         "Solver to bound, geometric mean: 1.250.",
         "Stages and phases proven to be optimal: 50.0 %.",
     ]
-    assert "error: c: no program" in outcome.stderr
+    assert outcome.stderr == "case a\ncase b\ncase c\n"
     data = json.loads(CliRunner().invoke(main, [*arguments, "--json"]).stdout)
     assert data["summary"]["proven"] == 0.5 and data["cases"][0]["objective"] == 100
     assert "| a | 200 | 100 |" in CliRunner().invoke(main, [*arguments, "--markdown"]).stdout
@@ -120,3 +120,23 @@ def test_unknown_option_of_a_case(tmp_path: Path) -> None:
     outcome = CliRunner().invoke(main, ["compare", "--suite", str(file), "-o", str(tmp_path / "o")])
     assert outcome.exit_code == 2
     assert "a: found option 'speed'" in outcome.stderr
+
+
+def test_a_solve_of_its_own_process(tmp_path: Path) -> None:
+    """Flags reach the solve, its error and its exit code come back."""
+    from ipuopt.cli.within import solve_within
+
+    missing = tmp_path / "none.yaml"
+    options = {"seed": 3, "deterministic": True, "gap": None}
+    where = tmp_path / "run"
+    assert solve_within(missing, None, where, force=True, quiet=True, options=options) == (2, None)
+
+
+def test_an_interrupt_ends_the_suite(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text("ipuopt_suite: 1\ncases: {a: {workload: a}, b: {workload: b}}")
+    ended = (130, report(3, 2, 1, False))
+    monkeypatch.setattr("ipuopt.cli.within.solve_within", lambda *args, **rest: ended)
+    outcome = CliRunner().invoke(main, ["compare", "--suite", str(file), "-o", str(tmp_path / "o")])
+    assert outcome.exit_code == 130
+    assert outcome.stderr == "case a\n"
