@@ -91,6 +91,7 @@ class _Closing:
 
     def __init__(self, run: Incumbent) -> None:
         self.run = run
+        self.parts: dict[int, _Part | None] = {}
         self.orders: dict[bytes, IntArray] = {}
         self.pointers = _fixed_pointers(run.problem)
 
@@ -113,13 +114,16 @@ class _Closing:
                 if len(parts) == width:
                     later.append(component)
                     continue
-                part = self._part(component, effort)
+                if component not in self.parts:
+                    self.parts[component] = self._part(component, effort)
+                part = self.parts[component]
                 if part is None:
                     continue
                 if any(part.shape == other.shape for other in parts):
                     later.append(component)
                 elif not self._closed(part, component):
-                    parts.append(part._replace(start=search.start[part.transfers]))
+                    start = search.start[part.transfers]
+                    parts.append(part._replace(start=start, least=self.run.bound))
             self._solve(parts, len(parts) + len(later))
             left = later
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +24,28 @@ def best_of() -> Callable[..., float]:
         return min(seconds)
 
     return measure
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A row of the snapshots' README: bound and horizon in events, scheduling time in seconds."""
+
+    simple_bound: int
+    horizon: int
+    wall_time_s: float
+
+
+@pytest.fixture(scope="session")
+def peers(shared: Path) -> dict[str, dict[int, Peer]]:
+    """What the public compiler achieves, by snapshot and phase: rows of the snapshots' README."""
+    found: dict[str, dict[int, Peer]] = {}
+    readme = shared / "data" / "snapshots" / "README.md"
+    for line in readme.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 11 and cells[1].isdigit():
+            peer = Peer(int(cells[8]), int(cells[9]), float(cells[10]))
+            found.setdefault(cells[0], {})[int(cells[1])] = peer
+    return found
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

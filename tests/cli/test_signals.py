@@ -31,6 +31,7 @@ outputs: [a]
 """
 
 Start = Callable[..., subprocess.Popen[str]]
+UntilHandled = Callable[[int], None]
 
 
 @pytest.fixture
@@ -64,17 +65,6 @@ def _lines_until(process: subprocess.Popen[str], text: str) -> list[str]:
         if text in line:
             return lines
     raise AssertionError(f"no {text!r} in {lines}")
-
-
-def _until_handled(pid: int) -> None:
-    """Wait for the command's own handlers: SIGTERM's is set after SIGINT's."""
-    status = Path(f"/proc/{pid}/status")
-    for _ in range(2000):
-        caught = int(status.read_text(encoding="ascii").split("SigCgt:")[1].split()[0], 16)
-        if caught & (1 << (signal.SIGTERM - 1)):
-            return
-        time.sleep(0.005)
-    raise AssertionError("no handlers within 10 s")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -115,7 +105,7 @@ def test_second_signal_ends_at_once(start: Start, tmp_path: Path) -> None:
     assert not (tmp_path / "runs").exists()
 
 
-def test_signal_while_the_command_starts(tmp_path: Path) -> None:
+def test_signal_while_the_command_starts(tmp_path: Path, until_handled: UntilHandled) -> None:
     """Before there is a pipeline the command just ends; standard input is what it waits for."""
     command = [sys.executable, "-m", "ipuopt", "solve", "-"]
     waiting = subprocess.Popen(
@@ -126,7 +116,7 @@ def test_signal_while_the_command_starts(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    _until_handled(waiting.pid)
+    until_handled(waiting.pid)
     waiting.send_signal(signal.SIGTERM)
     _, stderr = waiting.communicate(timeout=10)
     assert (waiting.returncode, stderr.strip()) == (143, "error: interrupted")
@@ -172,7 +162,9 @@ def test_entry_imports_nothing_that_takes_long() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signal_at_any_time(number: signal.Signals, tmp_path: Path) -> None:
+def test_signal_at_any_time(
+    number: signal.Signals, tmp_path: Path, until_handled: UntilHandled
+) -> None:
     """One line, no traceback, from the moment the handlers stand until programs are complete."""
     example = Path(__file__).parents[2] / "examples" / "siglip-mlp.yaml"
     command = [sys.executable, "-m", "ipuopt", "solve", str(example), "-q"]
@@ -180,7 +172,7 @@ def test_signal_at_any_time(number: signal.Signals, tmp_path: Path) -> None:
         process = subprocess.Popen(
             command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        _until_handled(process.pid)
+        until_handled(process.pid)
         time.sleep(delay_s)
         process.send_signal(number)
         before = time.monotonic()
