@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -38,6 +39,8 @@ MOST = 3000
 HURRY_S = 20.0
 """With less time left, or asked for in a deterministic run, only promising candidates are looked at:
 pairs of layouts take most of the time."""
+REPEATED = 6
+"""Nor are others looked at where less time is left than so many times what the promising ones took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,7 @@ def build_space(workload: Workload, limits: Limits) -> Space:
         If some step needs more memory than a tile has, whatever is chosen.
     """
     capacity, graph = tile_capacity(), read_graph(workload)
+    begin = time.monotonic()
     left_s = limits.budget_s if limits.deterministic else limits.remaining_s()
     requests, labels = _candidates(workload, graph, capacity, PROMISING)
     refuse_impossible(workload, graph, labels, capacity)
@@ -151,6 +155,9 @@ def build_space(workload: Workload, limits: Limits) -> Space:
     if left_s < HURRY_S:
         return first
     beam = beam_search(first.problem, limits)
+    spent_s = time.monotonic() - begin
+    if not limits.deterministic and REPEATED * spent_s > limits.remaining_s():
+        return first
     if beam is None:
         requests, labels = _candidates(workload, graph, capacity, MOST)
         return _assemble(workload, graph, capacity, requests, labels)
