@@ -18,11 +18,11 @@ from ipuopt.layout import (
     Order,
     OrderKind,
 )
+from ipuopt.models.mapping.candidates.grids import GROUP, ROW_BLOCK
+from ipuopt.models.mapping.candidates.matmul_layouts import physical_left
 from ipuopt.models.mapping.peer.memory import INTERLEAVED_BYTES, TOTAL_BYTES
 from ipuopt.plan import Epochs
 from ipuopt.target.kernels import ceil_div
-
-GROUP, ROW_BLOCK = 16, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +153,7 @@ def layouts(shape: Shape, variant: Variant) -> tuple[Layout, Layout, Layout]:
     order = TRANSPOSED_LEFT if shape.swapped else LEFT
     kind = OrderKind.TRANSPOSED_BLOCK_MAJOR if shape.swapped else OrderKind.BLOCK_MAJOR
     copies = r if shape.swapped else 1
-    left = Layout(
-        order,
-        r * c * k,
-        c,
-        (AxisTiling(column_axis, k, block, block), AxisTiling(row_axis, r, ROW_BLOCK, ROW_BLOCK)),
-        MemoryClass.STANDARD,
-    )
+    left = physical_left(r, c, k, block, swapped=shape.swapped)
     right = Layout(
         Order(kind, block),
         c * k * copies,

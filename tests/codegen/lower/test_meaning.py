@@ -98,6 +98,16 @@ CASES: dict[str, tuple[tuple[int, int, int, int], dict[str, Any], dict[str, Any]
         {"rows": 3, "columns": 3, "inner": 1, "swapped": True},
         {"rows": 3, "columns": 2, "inner": 1},
     ),
+    "swapped second product, padding of the inner axis": (
+        (23, 32, 112, 40),
+        {"rows": 3, "columns": 2, "inner": 1},
+        {"rows": 5, "columns": 1, "inner": 3, "swapped": True, "epochs": Epochs.STREAMED},
+    ),
+    "swapped second product, odd extents, several kernel blocks": (
+        (37, 33, 83, 29),
+        {"rows": 2, "columns": 3, "inner": 1},
+        {"rows": 2, "columns": 3, "inner": 2, "swapped": True, "blocks": 2},
+    ),
 }
 
 
@@ -134,6 +144,19 @@ def test_stage_through_row_major_linear(tools: Any) -> None:
     program = run_mlp(tools, plan)
     kernels = set(program.runs.kernel.tolist())
     assert {Kernel.PACK, Kernel.UNPACK} <= kernels
+
+
+def test_a_swapped_product_loads_what_a_normal_one_made(tools: Any) -> None:
+    """y^T = w2^T a^T: micro-panels of the activation travel as they are, nothing is packed."""
+    program = run_mlp(
+        tools,
+        tools.mlp(
+            (40, 64, 96, 32),
+            tools.Grid(rows=3, columns=3, inner=2, row_factor=2),
+            tools.Grid(rows=4, columns=3, inner=3, swapped=True, resident=True),
+        ),
+    )
+    assert not {Kernel.PACK, Kernel.UNPACK} & set(program.runs.kernel.tolist())
 
 
 def test_stage_of_odd_rows(tools: Any) -> None:

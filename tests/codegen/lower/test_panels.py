@@ -23,8 +23,8 @@ from ipuopt.layout import (
     Order,
     OrderKind,
 )
-from ipuopt.plan import ConversionMethod, ConversionStep, Epochs, Origin, Plan
-from ipuopt.program import Kernel, StepKind
+from ipuopt.plan import ConversionMethod, ConversionStep, Origin, Plan
+from ipuopt.program import StepKind
 
 BLOCK = 48
 
@@ -91,40 +91,6 @@ def test_pieces_are_whole_panels_where_both_sides_hold_them(tools: Any) -> None:
     assert moved == 64 * 96 * 2
     assert set(program.transfers.words.tolist()) == {128}
     assert {step.kind for step in program.steps} == {StepKind.PHASE, StepKind.COPY}
-
-
-CASES: dict[str, tuple[tuple[int, int, int, int], dict[str, Any], dict[str, Any]]] = {
-    "swapped second product": (
-        (40, 64, 96, 32),
-        {"rows": 3, "columns": 3, "inner": 2, "row_factor": 2},
-        {"rows": 4, "columns": 3, "inner": 3, "swapped": True, "resident": True},
-    ),
-    "padding of the inner axis": (
-        (23, 32, 112, 40),
-        {"rows": 3, "columns": 2, "inner": 1},
-        {"rows": 5, "columns": 1, "inner": 3, "swapped": True, "epochs": Epochs.STREAMED},
-    ),
-    "odd extents, several kernel blocks": (
-        (37, 33, 83, 29),
-        {"rows": 2, "columns": 3, "inner": 1},
-        {"rows": 2, "columns": 3, "inner": 2, "swapped": True, "blocks": 2},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_a_swapped_product_reads_what_a_normal_one_made(tools: Any, name: str) -> None:
-    """y^T = w2^T a^T: the activation is the operand that is loaded."""
-    shape, first, second = CASES[name]
-    plan = tools.mlp(shape, tools.Grid(**first), tools.Grid(**second))
-    program = lower(plan)
-    assert check(plan, program) == ()
-    tensors = tools.tensors(plan)
-    result = tools.interpret(plan, program, tensors)["y"]
-    expected = tools.gelu(tensors["x"] @ tensors["w1"]) @ tensors["w2"]
-    np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-9)
-    kernels = set(program.runs.kernel.tolist())
-    assert not kernels & {Kernel.PACK, Kernel.UNPACK}
 
 
 def test_orders_with_other_panels_are_refused(tools: Any) -> None:
