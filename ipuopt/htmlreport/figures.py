@@ -144,6 +144,7 @@ def memory(steps: int) -> figure:
         top=[DATA_LOW[0], DATA_LOW[1], STOP],
         fill_color=["#bdbdbd", "#f2f2f2", "#e3ecf5"],
         line_color=None,
+        level="image",  # below the lines of the elements
     )
     source = _source(
         "memory_shards",
@@ -173,7 +174,9 @@ def memory(steps: int) -> figure:
             ],
         )
     )
-    plot.yaxis.ticker = FixedTicker(ticks=_element_lines())
+    plot.yaxis.ticker = plot.ygrid.ticker = FixedTicker(ticks=_element_lines())
+    plot.yaxis.minor_tick_line_color = None
+    plot.ygrid.grid_line_color = "#a0a0a0"
     plot.yaxis.major_label_overrides = {
         line: f"{line:#x}" if line % (1 << 15) == 0 else "" for line in _element_lines()
     }
