@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import click
 
+from ipuopt.cli.assign import assign
 from ipuopt.cli.check import check
 from ipuopt.cli.compare import compare
 from ipuopt.cli.exchange import exchange
@@ -24,7 +25,7 @@ __all__ = ["main"]
     cls=Commands,
     invoke_without_command=True,
     epilog="Example: ipuopt solve examples/mlp-tiny.yaml, then: ipuopt report runs/mlp-tiny",
-    commands=[solve, check, compare, exchange, inspect, log, report, versions],
+    commands=[solve, assign, check, compare, exchange, inspect, log, report, versions],
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package_name="ipuopt")

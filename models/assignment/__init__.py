@@ -1,0 +1,34 @@
+r"""Layout assignment: one strategy a node, tables of costs between nodes, memory over time.
+
+The problem of the ASPLOS 2025 contest on intra-operator parallelism; the mapping problem is of the
+same kind, with fewer nodes and more rules of memory.
+
+Sets         nodes :math:`i` with strategies :math:`x`, edges :math:`e = (i, j)`, times :math:`t`
+Data         costs :math:`c_i(x)` and :math:`c_e(x, y)`, usage :math:`u_i(x)` at the times
+             :math:`l_i \le t < h_i`, limit :math:`L`
+Variables    :math:`x_i` strategy of node :math:`i`
+
+(S1)         every node has exactly one of its strategies
+(S2)         :math:`\sum_{i: l_i \le t < h_i} u_i(x_i) \le L` at every time :math:`t`
+
+Objective    minimise :math:`\sum_i c_i(x_i) + \sum_{e = (i, j)} c_e(x_i, x_j)`; costs of
+             :math:`10^{18}` mean a choice that no useful solution makes
+
+Presolve     exact: nodes tied by bijections are one, common costs of rows and columns move into the
+             nodes, labels without partner, without room or dominated go, nodes without memory and
+             with at most two neighbours are minimised out
+             (:mod:`ipuopt.models.assignment.presolve`)
+Bound        message passing with prices on memory, certified in integers
+             (:mod:`~ipuopt.models.assignment.multipliers`,
+             :mod:`~ipuopt.models.assignment.certificate`); without memory the optimum itself where
+             the graph is thin (:mod:`~ipuopt.models.assignment.variable_elimination`)
+Exact        the local polytope in HiGHS for what is small (:mod:`~ipuopt.models.assignment.exact`)
+Heuristic    labels by messages, then forests of nodes chosen anew
+             (:mod:`~ipuopt.models.assignment.search`)
+"""
+
+from ipuopt.models.assignment.check import check, evaluate
+from ipuopt.models.assignment.problem import FORBIDDEN, Problem, Solution
+from ipuopt.models.assignment.solve import solve
+
+__all__ = ["FORBIDDEN", "Problem", "Solution", "check", "evaluate", "solve"]

@@ -1,0 +1,169 @@
+r"""Prices on memory: Lagrangian multipliers, one a row of time, moved along with the messages.
+
+With prices :math:`\lambda_t \ge 0` every solution that fits costs at least its cost plus
+:math:`\sum_t \lambda_t (\text{use}_t - \text{room}_t)`, and message passing bounds that. After each
+pass the prices take a step along the use that the moved costs suggest: labels weighed by how little
+they exceed the best of their node. Steps have Polyak's length towards a target (Held, Wolfe and
+Crowder 1974, doi:10.1007/BF01580223).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ipuopt.compiled import kernel
+from ipuopt.models.assignment.certificate import certified_bound
+from ipuopt.models.assignment.graph import Graph
+from ipuopt.models.assignment.messages import FloatArray, Passing
+from ipuopt.models.assignment.problem import IntArray
+
+WARMTH = 0.05
+"""Labels are weighed by exp(-excess / (warmth x median excess))."""
+
+SETTLE, SETTLED = 40, 2e-3
+"""Passes without prices at first, at most, and until the bound gains less than this share in one."""
+
+SMALLEST_STEP = 1e-6
+"""Step at which the ascent gives up."""
+
+PATIENCE, SHORTER = 20, 0.8
+"""After so many passes without a better bound the step is shortened by this factor."""
+
+
+@dataclass(slots=True)
+class Ascent:
+    """Bound in progress: messages, prices, the best of both.
+
+    Attributes
+    ----------
+    graph
+        What is bounded.
+    prices, bound
+        The best so far, bound in floating point.
+    """
+
+    graph: Graph
+    passing: Passing = field(init=False)
+    prices: FloatArray = field(init=False)
+    bound: float = field(init=False, default=-np.inf)
+    best: FloatArray = field(init=False)
+    step: float = field(init=False, default=1.0)
+    passes: int = field(init=False, default=0)
+    _cost: FloatArray = field(init=False)
+    _moved: FloatArray = field(init=False)
+    _room: FloatArray = field(init=False)
+    _failures: int = field(init=False, default=0)
+    _warmth: float = field(init=False, default=0.0)
+    _used: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.passing = Passing.of(self.graph)
+        self._room = self.graph.memory.room.astype(np.float64)
+        self.prices = np.zeros(len(self._room))
+        self.best = self._used = self.prices
+        self._cost = self.graph.cost.astype(np.float64)
+        self._moved = np.empty_like(self._cost)
+
+    def sweep_at(self, prices: FloatArray) -> None:
+        """Bring the messages up to date with ``prices``."""
+        self.prices = prices
+        self.passing.sweep(priced(self.graph, prices), self._moved)
+
+    def certified(self) -> int:
+        """What messages and prices of the last pass prove, in integers."""
+        return certified_bound(self.graph, self.passing, self._used)
+
+    def stalled(self) -> bool:
+        """Whether the steps have become too short to matter."""
+        return self.step < SMALLEST_STEP
+
+    def advance(self, target: float) -> float:
+        """One pass and one step of the prices towards a bound of ``target``; returns the bound."""
+        graph, memory = self.graph, self.graph.memory
+        cost = priced(graph, self.prices)
+        self._used = self.prices
+        bound = self.passing.sweep(cost, self._moved) + graph.constant
+        bound -= float(self.prices @ self._room)
+        self.passes += 1
+        before = self.bound
+        if bound > self.bound:
+            self.bound, self.best, self._failures = bound, self.prices, 0
+        else:
+            self._failures += 1
+        if not len(memory.node):
+            return bound
+        if self._failures >= PATIENCE:
+            self.step, self._failures = self.step * SHORTER, 0
+        change = np.zeros(len(self._room) + 1)
+        if self.passes <= SETTLE and bound - before > SETTLED * abs(bound):
+            return bound
+        if self.passes % 16 == 0 or self._warmth == 0.0:
+            positive = self._moved[self._moved > 0.0]
+            self._warmth = WARMTH * float(np.median(positive)) if len(positive) else 1.0
+        _expect(graph.first, memory.node, memory.start, memory.stop, memory.first, memory.usage,
+                self._moved, self._warmth, change)  # fmt: skip
+        excess = np.cumsum(change)[:-1] - self._room
+        excess[(self.prices <= 0) & (excess < 0)] = 0.0
+        square = float(excess @ excess)
+        if square > 0.0:
+            length = self.step * max(target - bound, 0.002 * abs(target)) / square
+            self.prices = np.maximum(0.0, self.prices + length * excess)
+        return bound
+
+
+def priced(graph: Graph, prices: FloatArray) -> FloatArray:
+    """Costs of the labels with what memory adds to them."""
+    cost = graph.cost.astype(np.float64)
+    memory = graph.memory
+    until = np.concatenate((np.zeros(1), np.cumsum(prices)))
+    weight = until[memory.stop] - until[memory.start]
+    _price(graph.first, memory.node, memory.first, memory.usage, weight, cost)
+    return cost
+
+
+@kernel
+def _price(
+    first: IntArray,
+    node: IntArray,
+    usage_first: IntArray,
+    usage: IntArray,
+    weight: FloatArray,
+    cost: FloatArray,
+) -> None:
+    for piece in range(len(node)):
+        if weight[piece] > 0.0:
+            at, begin = first[node[piece]], usage_first[piece]
+            for label in range(usage_first[piece + 1] - begin):
+                cost[at + label] += usage[begin + label] * weight[piece]
+
+
+@kernel
+def _expect(
+    first: IntArray,
+    node: IntArray,
+    start: IntArray,
+    stop: IntArray,
+    usage_first: IntArray,
+    usage: IntArray,
+    moved: FloatArray,
+    warmth: float,
+    change: FloatArray,
+) -> None:
+    """Expected use of every piece, as changes at its first row and after its last."""
+    share = np.empty(len(moved), dtype=np.float64)
+    for owner in range(len(first) - 1):
+        total = 0.0
+        for label in range(first[owner], first[owner + 1]):
+            share[label] = np.exp(-moved[label] / warmth)
+            total += share[label]
+        for label in range(first[owner], first[owner + 1]):
+            share[label] /= total
+    for piece in range(len(node)):
+        at, begin = first[node[piece]], usage_first[piece]
+        expected = 0.0
+        for label in range(usage_first[piece + 1] - begin):
+            expected += usage[begin + label] * share[at + label]
+        change[start[piece]] += expected
+        change[stop[piece]] -= expected

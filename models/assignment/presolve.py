@@ -1,0 +1,95 @@
+"""Exact reductions in rounds, until none finds anything; solutions are read back step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from ipuopt.models.assignment.consistency import normalised, possible_labels, within_binding_rows
+from ipuopt.models.assignment.contract import contract, kept_labels, select_pieces
+from ipuopt.models.assignment.dominance import undominated
+from ipuopt.models.assignment.elimination import eliminate
+from ipuopt.models.assignment.gluing import glue
+from ipuopt.models.assignment.graph import Graph, Memory
+from ipuopt.models.assignment.problem import IntArray
+
+
+class _Step(Protocol):
+    def lift(self, labels: IntArray) -> IntArray: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Presolved:
+    """What is left of a graph.
+
+    Attributes
+    ----------
+    graph
+        Arc consistent, without constant pieces of memory; no node if all is decided.
+    steps
+        How labels are read back, first step first.
+    """
+
+    graph: Graph
+    steps: tuple[_Step, ...]
+
+    def lift(self, labels: IntArray) -> IntArray:
+        """Labels of the original graph for labels of what is left."""
+        for step in reversed(self.steps):
+            labels = step.lift(labels)
+        return labels
+
+
+def _never() -> bool:
+    return False
+
+
+def presolve(graph: Graph, expired: Callable[[], bool] = _never) -> Presolved | None:
+    """Reduce ``graph``; None if it has no solution below 10^18.
+
+    Every solution of what is left is one of ``graph`` with the same cost, and a best one is left.
+    """
+    steps: list[_Step] = []
+    while True:
+        before = len(graph.cost), len(graph.tail), len(graph.memory.node), len(steps)
+        keep = possible_labels(graph)
+        if len(keep) and not np.add.reduceat(keep, graph.first[:-1]).all():
+            return None
+        step = kept_labels(graph, keep)
+        graph = contract(graph, step)
+        if (graph.memory.room < 0).any():
+            return None
+        steps.append(step)
+        if expired():
+            break
+        graph = replace(normalised(graph), memory=_binding(graph))
+        glued = glue(graph)
+        if glued is not None:
+            graph = contract(graph, glued[0])
+            steps.append(glued[0])
+            if not glued[1].all():
+                if not np.add.reduceat(glued[1], graph.first[:-1]).all():
+                    return None
+                step = kept_labels(graph, glued[1])
+                graph = contract(graph, step)
+                steps.append(step)
+            continue
+        keep = undominated(graph)
+        if not keep.all():
+            step = kept_labels(graph, keep)
+            graph = contract(graph, step)
+            steps.append(step)
+        while (found := eliminate(graph)) is not None:
+            graph = found[0]
+            steps.append(found[1])
+        if (len(graph.cost), len(graph.tail), len(graph.memory.node)) == before[:3]:
+            break
+    return Presolved(graph, tuple(steps))
+
+
+def _binding(graph: Graph) -> Memory:
+    memory = within_binding_rows(graph.memory)
+    return select_pieces(memory, memory.start < memory.stop)

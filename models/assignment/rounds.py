@@ -1,0 +1,122 @@
+"""Rounds of the search: with prices on memory to gather room, then without, to spend it."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+import numpy as np
+
+from ipuopt.limits import Limits
+from ipuopt.models.assignment.messages import FloatArray
+from ipuopt.models.assignment.multipliers import Ascent, priced
+from ipuopt.models.assignment.presolve import Presolved
+from ipuopt.models.assignment.problem import FORBIDDEN, IntArray
+from ipuopt.models.assignment.search import Place, Searchable
+
+SHARES = (1.0, 0.75, 0.5, 0.25, 0.0, 0.0, 0.0)
+"""Shares of the prices that count, one after the other in a round."""
+
+SIZE = 20
+"""Nodes of a forest at most."""
+
+FORESTS_PER_S = 2500.0
+"""Forests of a repeatable run in a second, on a slow machine."""
+
+WORSE = 1.005
+"""A round begins at the best labels again when the last one ended above so many times their cost."""
+
+
+class Incumbents(Protocol):
+    """Takes solutions."""
+
+    limits: Limits
+
+    def offer(self, strategy: IntArray) -> None:
+        """Check and keep one."""
+
+    def settled(self) -> bool:
+        """Whether the best one is good enough."""
+
+
+class Rounds:
+    """State of the search.
+
+    Attributes
+    ----------
+    best
+        Best labels that fit; None before there are any.
+    """
+
+    def __init__(
+        self, run: Incumbents, left: Presolved, searchable: Searchable, prices: FloatArray
+    ) -> None:
+        self.best: IntArray | None = None
+        self._run, self._left, self._searchable, self._prices = run, left, searchable, prices
+        self._cost: int | None = None
+        self._place: Place | None = None
+        self._forests = max(200, len(left.graph.first) // 3)
+        self._seed = run.limits.seed * 1_000_003
+        self._over = 4.0
+
+    def begin(self, ascent: Ascent) -> None:
+        """Start at the labels that messages and prices suggest."""
+        labels = self._searchable.decode(ascent.passing, priced(self._left.graph, self._prices))
+        self._place = self._searchable.place(labels)
+        self._keep()
+
+    def take(self, labels: IntArray) -> None:
+        """Go on from labels that fit."""
+        self._place = self._searchable.place(labels)
+        self._keep()
+
+    def tight_rows(self, most: int) -> IntArray:
+        """Rows with the highest prices."""
+        order = np.argsort(-self._prices, kind="stable")[:most]
+        return np.sort(order[self._prices[order] > 0.0])
+
+    def affordable(self, limits: Limits) -> int:
+        """Rounds of a repeatable run; others end by the clock."""
+        if not limits.deterministic:
+            return 1 << 40
+        seconds = min(limits.budget_s, 3600.0) / 2
+        return max(2, int(seconds * FORESTS_PER_S / (self._forests * len(SHARES))))
+
+    def go(self, until: float, rounds: int) -> None:
+        """Search until a time or for a number of rounds."""
+        place, searchable = self._place, self._searchable
+        if place is None:
+            return
+        deterministic = self._run.limits.deterministic
+        for _ in range(rounds):
+            for share in SHARES:
+                prices = self._prices * share
+                over = searchable.use(place.labels) > 0
+                if over.any():
+                    # What does not fit yet is made ever dearer until it goes.
+                    self._over *= 2.0
+                    dear = self._over * max(float(self._prices.max()), 1e-9)
+                    prices = prices + np.where(over, dear, 0.0)
+                self._seed += 1
+                cost = priced(self._left.graph, prices)
+                searchable.improve(place, cost, self._forests, SIZE, self._seed)
+                if over.any():
+                    place = self._place = searchable.place(place.labels)
+                self._keep()
+                late = time.monotonic() > until and not deterministic
+                if late or self._run.limits.expired() or self._run.settled():
+                    return
+            ended = searchable.cost(place.labels)
+            if self._cost is not None and self.best is not None and ended > WORSE * self._cost:
+                place = self._place = searchable.place(self.best)
+
+    def _keep(self) -> None:
+        """Offer the labels if they fit and are the best."""
+        assert self._place is not None
+        labels, searchable = self._place.labels, self._searchable
+        if (searchable.use(labels) > 0).any():
+            return
+        cost = searchable.cost(labels)
+        if cost < FORBIDDEN and (self._cost is None or cost < self._cost):
+            self._cost, self.best = cost, labels.copy()
+            self._run.offer(self._left.lift(labels))
