@@ -65,11 +65,6 @@ class Rounds:
         self._place = self._searchable.place(labels)
         self._keep()
 
-    def take(self, labels: IntArray) -> None:
-        """Go on from labels that fit."""
-        self._place = self._searchable.place(labels)
-        self._keep()
-
     def tight_rows(self, most: int) -> IntArray:
         """Rows with the highest prices."""
         order = np.argsort(-self._prices, kind="stable")[:most]

@@ -15,7 +15,7 @@ from ipuopt.models.assignment.graph import Graph, graph_of
 from ipuopt.models.assignment.least_memory import least_memory
 from ipuopt.models.assignment.multipliers import Ascent
 from ipuopt.models.assignment.presolve import Presolved, presolve
-from ipuopt.models.assignment.problem import FORBIDDEN, Problem, Solution
+from ipuopt.models.assignment.problem import FORBIDDEN, IntArray, Problem, Solution
 from ipuopt.models.assignment.rounds import Rounds
 from ipuopt.models.assignment.run import STAGE, Publish, Run, forget
 from ipuopt.models.assignment.search import Searchable
@@ -33,6 +33,9 @@ CERTIFY_EVERY_S = 5.0
 
 MANY_ROWS, MAX_ROUNDS = 100, 50
 """Rows of memory that enter a program at a time, and programs at most."""
+
+TINY = 2000
+"""Cells and labels that go to HiGHS at once: it needs no machine code to be made."""
 
 TARGET = 1.2
 """Steps lead at most to a bound of so many times the one that is known."""
@@ -110,19 +113,23 @@ def _bound_and_search(run: Run, left: Presolved, backend: str) -> None:
     """Raise the bound, then search with its prices while it is raised further."""
     limits, graph = run.limits, left.graph
     ascent = Ascent(graph)
+    searchable = Searchable.of(graph, ascent.passing)
+    if len(graph.table) + len(graph.cost) <= TINY and backend != "heuristic":
+        _exact(run, left, searchable, np.zeros(0, dtype=np.int64), None)
+        if run.done():
+            return
     begin = time.monotonic()
     passes = _passes(limits, graph)
     first = max(1, int(FIRST_SHARE * passes))
     small = len(graph.table) <= MAX_CELLS
     until = begin + (0.05 if small else FIRST_SHARE) * limits.remaining_s()
     _ascend(run, ascent, first if limits.deterministic else passes, until)
-    searchable = Searchable.of(graph, ascent.passing)
     ascent.sweep_at(ascent.best)
     rounds = Rounds(run, left, searchable, ascent.best)
     rounds.begin(ascent)
     if small and backend != "heuristic" and not run.done():
         rounds.go(until + 0.1 * limits.remaining_s(), 10)
-        _exact(run, left, rounds, searchable)
+        _exact(run, left, searchable, rounds.tight_rows(MANY_ROWS), rounds.best)
         if run.done():
             return
     deadline = limits.deadline
@@ -170,16 +177,14 @@ def _target(run: Run, ascent: Ascent) -> float:
     return near if run.objective is None else min(near, float(run.objective))
 
 
-def _exact(run: Run, left: Presolved, rounds: Rounds, searchable: Searchable) -> None:
+def _exact(
+    run: Run, left: Presolved, searchable: Searchable, rows: IntArray, hint: IntArray | None
+) -> None:
     """Let HiGHS search what is left; rows of memory enter when a solution breaks them."""
     # Imported here: most problems are too large, and need no solver.
     from ipuopt.solvers import highs
 
-    rows = np.zeros(0, dtype=np.int64)
-    if len(left.graph.memory.room):
-        rows = rounds.tight_rows(MANY_ROWS)
     quiet = replace(run.limits, on_solution=_ignore, on_bound=_ignore)
-    hint = rounds.best
     for _ in range(MAX_ROUNDS):
         model = build(left.graph, rows)
         start = None if hint is None else model.start(hint)
@@ -199,7 +204,6 @@ def _exact(run: Run, left: Presolved, rounds: Rounds, searchable: Searchable) ->
         broken = peaks(use, 1)
         if not len(broken):
             run.offer(left.lift(labels))
-            rounds.take(labels)
             return
         rows = np.union1d(rows, broken[np.argsort(-use[broken], kind="stable")[:MANY_ROWS]])
 
