@@ -7,8 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ipuopt.cli.table import aligned, duration, percent, thousands
+from ipuopt.cli.table import aligned
 from ipuopt.compare import CaseResult, Differences, StageChange, summary
+from ipuopt.figures import duration, percent, thousands
 from ipuopt.strict_json import dumps
 
 _SHOWN = 12

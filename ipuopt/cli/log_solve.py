@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ipuopt.cli.table import aligned, percent, thousands
+from ipuopt.cli.table import aligned
 from ipuopt.cli.within import solve_within
+from ipuopt.figures import percent, thousands
 from ipuopt.peerlog import Log, Table
 from ipuopt.peerlog.document import plan_document, workload_document
 from ipuopt.report import gap_of

@@ -7,7 +7,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from ipuopt.cli.table import aligned, percent, thousands
+from ipuopt.cli.table import aligned
+from ipuopt.figures import percent, thousands
 from ipuopt.peerlog import HorizonSum, Log, Status, Table, horizon_sums
 from ipuopt.peerlog.messages import KNOWN
 from ipuopt.peerlog.table import Cell

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from ipuopt.cli.interrupts import EXIT_INTERRUPTED
 from ipuopt.cli.solve import EXIT_LIMIT
-from ipuopt.cli.table import aligned, duration, percent, thousands
+from ipuopt.cli.table import aligned
+from ipuopt.figures import duration, percent, thousands
 from ipuopt.models.exchange.group import Answer
 from ipuopt.models.exchange.schedule_file import write_schedule
 from ipuopt.models.exchange.snapshot import Snapshot

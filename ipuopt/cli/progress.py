@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ipuopt.cli.streams import say
-from ipuopt.cli.table import percent, thousands
 from ipuopt.events import Events
+from ipuopt.figures import percent, thousands
 from ipuopt.report import gap_of
 
 HEARTBEAT_S = 10.0

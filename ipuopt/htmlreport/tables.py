@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ipuopt.cli.table import duration, percent, thousands
+from ipuopt.figures import duration, percent, thousands
 from ipuopt.htmlreport.tiles import TileFacts, step_costs
 from ipuopt.htmlreport.words import KINDS, why
 from ipuopt.result import Built

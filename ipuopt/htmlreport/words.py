@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ipuopt.cli.table import percent, thousands
+from ipuopt.figures import percent, thousands
 from ipuopt.htmlreport.tiles import step_costs
 from ipuopt.program import StepKind
 from ipuopt.result import Built

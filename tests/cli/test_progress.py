@@ -8,7 +8,7 @@ import pytest
 
 from ipuopt.cli import progress
 from ipuopt.cli.progress import Mode, Progress
-from ipuopt.cli.table import duration, percent, thousands
+from ipuopt.figures import duration, percent, thousands
 
 
 def _shown(capsys: pytest.CaptureFixture[str]) -> list[str]:
