@@ -176,7 +176,8 @@ def _finish(
     as_json: bool,
 ) -> None:
     """Write solution and report, and print the row."""
-    from ipuopt.cli.table import aligned, duration, percent, thousands
+    from ipuopt.cli.table import aligned
+    from ipuopt.figures import duration, percent, thousands
     from ipuopt.models.assignment import solution_file
     from ipuopt.rundir import config_of
     from ipuopt.strict_json import dumps
