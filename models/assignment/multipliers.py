@@ -68,7 +68,7 @@ class Ascent:
 
     def sweep_at(self, prices: FloatArray) -> None:
         """Bring the messages up to date with ``prices``."""
-        self.prices = prices
+        self.prices = self._used = prices
         self.passing.sweep(priced(self.graph, prices), self._moved)
 
     def certified(self) -> int:

@@ -14,11 +14,11 @@ from ipuopt.models.assignment.presolve import Presolved
 from ipuopt.models.assignment.problem import FORBIDDEN, IntArray
 from ipuopt.models.assignment.search import Place, Searchable
 
-SHARES = (1.0, 0.75, 0.5, 0.25, 0.0, 0.0, 0.0)
+SHARES = (1.0, 0.5, 0.0)
 """Shares of the prices that count, one after the other in a round."""
 
-SIZE = 20
-"""Nodes of a forest at most."""
+SIZES = (20, 60)
+"""Nodes of a forest at most, in every other round."""
 
 FORESTS_PER_S = 2500.0
 """Forests of a repeatable run in a second, on a slow machine."""
@@ -49,19 +49,21 @@ class Rounds:
     """
 
     def __init__(
-        self, run: Incumbents, left: Presolved, searchable: Searchable, prices: FloatArray
+        self, run: Incumbents, left: Presolved, searchable: Searchable, ascent: Ascent
     ) -> None:
         self.best: IntArray | None = None
-        self._run, self._left, self._searchable, self._prices = run, left, searchable, prices
+        self._run, self._left, self._searchable, self._ascent = run, left, searchable, ascent
+        self._prices: FloatArray = ascent.best
         self._cost: int | None = None
         self._place: Place | None = None
         self._forests = max(200, len(left.graph.first) // 3)
         self._seed = run.limits.seed * 1_000_003
         self._over = 4.0
 
-    def begin(self, ascent: Ascent) -> None:
+    def begin(self) -> None:
         """Start at the labels that messages and prices suggest."""
-        labels = self._searchable.decode(ascent.passing, priced(self._left.graph, self._prices))
+        cost = priced(self._left.graph, self._prices)
+        labels = self._searchable.decode(self._ascent.passing, cost)
         self._place = self._searchable.place(labels)
         self._keep()
 
@@ -83,7 +85,9 @@ class Rounds:
         if place is None:
             return
         deterministic = self._run.limits.deterministic
-        for _ in range(rounds):
+        for number in range(rounds):
+            if not deterministic:  # another thread may have raised the bound with better ones
+                self._prices = self._ascent.best
             for share in SHARES:
                 prices = self._prices * share
                 over = searchable.use(place.labels) > 0
@@ -94,7 +98,8 @@ class Rounds:
                     prices = prices + np.where(over, dear, 0.0)
                 self._seed += 1
                 cost = priced(self._left.graph, prices)
-                searchable.improve(place, cost, self._forests, SIZE, self._seed)
+                size = SIZES[number % len(SIZES)]
+                searchable.improve(place, cost, self._forests, size, self._seed)
                 if over.any():
                     place = self._place = searchable.place(place.labels)
                 self._keep()

@@ -125,8 +125,8 @@ def _bound_and_search(run: Run, left: Presolved, backend: str) -> None:
     until = begin + (0.05 if small else FIRST_SHARE) * limits.remaining_s()
     _ascend(run, ascent, first if limits.deterministic else passes, until)
     ascent.sweep_at(ascent.best)
-    rounds = Rounds(run, left, searchable, ascent.best)
-    rounds.begin(ascent)
+    rounds = Rounds(run, left, searchable, ascent)
+    rounds.begin()
     if small and backend != "heuristic" and not run.done():
         rounds.go(until + 0.1 * limits.remaining_s(), 10)
         _exact(run, left, searchable, rounds.tight_rows(MANY_ROWS), rounds.best)
