@@ -36,6 +36,10 @@ class TracePoint:
     bound: int | None
 
 
+NO_SOLVER = "none"
+"""Name in place of the back end where none was started."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
     """How a result came about.
@@ -50,7 +54,7 @@ class RunInfo:
         What a reader should know: a refused answer, a hint that was not accepted; or empty.
     """
 
-    solver: str = "none"
+    solver: str = NO_SOLVER
     seed: int = 0
     threads: int = 1
     deterministic: bool = False

@@ -50,10 +50,10 @@ Bounds       "head + words + tail" and "preemptive one-machine": each bus, mux, 
              of (E5); "chain of dependent transfers": the longest of those alone; "clique of
              shared elements": sends and receives of a tile that exclude each other by (E6)
              (``bounds_cliques.py``). With free widths, "buses of a pair of tiles" and "linear
-             choice of widths" (``bounds_widths.py``). With given ones, "sequence with set-up
-             times": the shortest order of one machine's jobs, each pair at the distance that all
-             they share asks for (``sequence.py``); and "cp-sat", of (E1) to (E3), (E5), (E6) and
-             lazily (E4), for components that are small enough
+             choice of widths" (``bounds_widths.py``, ``bounds_groups.py``). With given
+             ones, "sequence with set-up times": the shortest order of one machine's jobs, each pair
+             at the distance that all they share asks for (``sequence.py``); and "cp-sat", of (E1) to
+             (E3), (E5), (E6) and lazily (E4), for components that are small enough
 Methods      insertion at the earliest fit, forward and backward in time (``insertion.py``,
              ``search.py``, ``improve.py``); a late transfer in the place of others (``eject.py``);
              CP-SAT on components (``exact.py``); a few choices of widths (``widths.py``)

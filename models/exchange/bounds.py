@@ -70,7 +70,8 @@ def lower_bound(problem: Problem, *, free: bool = False) -> tuple[int, str]:
     found.append((max(one_machine(joined(*_clique(problem, spans, hot)))), CLIQUE))
     if choice:
         found.append((_halves(problem, spans), PAIR))
-        found.append((least_over_widths(problem, wide, options, machines), WIDTHS))
+        both = options[0], options[1]
+        found.append((least_over_widths(problem, wide, both, machines), WIDTHS))
     best = max(bound for bound, _ in found)
     return next((bound, source) for bound, source in found if bound == best)
 

@@ -19,7 +19,7 @@ from ipuopt.models.exchange.pairs import Pairs
 from ipuopt.models.exchange.problem import BoolArray, IntArray, Problem, Solution
 from ipuopt.models.exchange.search import Search
 from ipuopt.models.exchange.timing import horizon_of
-from ipuopt.report import Limit
+from ipuopt.report import NO_SOLVER, Limit
 
 COMPONENT_SECONDS = 20.0
 """Most wall clock for CP-SAT on one component; those of the snapshots close within seconds."""
@@ -181,15 +181,15 @@ class _Closing:
         return self.run.limits.within(min(COMPONENT_SECONDS, self.run.limits.remaining_s() / turns))
 
     def _take(self, answer: exact.Answer, phase: Instance, transfers: IntArray) -> None:
-        self.run.solver = answer.result.solver
+        if answer.result.solver != NO_SOLVER:
+            self.run.solver = answer.result.solver
         if answer.result.note:
             self.run.notes.append(answer.result.note)
         self.run.refused |= answer.result.reason is Limit.SOLVER
         if answer.start is not None:
             self._offer(answer.start, phase, transfers)
             self._keep(answer.start, phase, transfers)
-        if answer.bound is not None:
-            self.run.raise_bound(answer.bound, "cp-sat")
+        self.run.raise_bound(answer.bound, answer.source)
         self.run.progress()
 
     def _offer(self, found: IntArray, phase: Instance, transfers: IntArray) -> None:

@@ -14,11 +14,14 @@ from ipuopt.models.exchange.instance import Instance
 from ipuopt.models.exchange.orders import topological
 from ipuopt.models.exchange.pairs import Pairs, pairs_of
 from ipuopt.models.exchange.problem import BoolArray, IntArray
-from ipuopt.models.exchange.sequence import sequences
+from ipuopt.models.exchange.sequence import SEQUENCE, sequences
 from ipuopt.models.exchange.sequenced import sequence_keys, starts_in_order
 from ipuopt.models.exchange.timing import horizon_of
-from ipuopt.report import SolveStatus
+from ipuopt.report import NO_SOLVER, SolveStatus
 from ipuopt.solvers import cpsat
+
+CP_SAT = "cp-sat"
+"""Name of its argument for a bound."""
 
 LARGEST = 400
 """Transfers of a component from which the model is not built: larger ones gain nothing in minutes,
@@ -41,10 +44,14 @@ def few_pairs(phase: Instance) -> Pairs | None:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Starts that satisfy all but perhaps (E4) and (E7), the proven bound, and how it went."""
+    """Starts that satisfy all but perhaps (E4) and (E7), and how it went.
+
+    ``source`` is the argument that proves ``bound``, unless the least one asked for is no lower.
+    """
 
     start: IntArray | None
-    bound: int | None
+    bound: int
+    source: str
     result: cpsat.CpResult
 
 
@@ -75,10 +82,10 @@ def solve_component(
     if not cuts and horizon_of(found, phase.tail) < most:
         start, most = found, horizon_of(found, phase.tail)
     if most <= least:
-        return Answer(start, least, _without_solver(most))
+        return Answer(start, least, SEQUENCE, _without_solver(most))
     model = build(phase, pairs, pointers, least, most)
     hint = hint_of(model, phase, pairs, start)
-    bound = least
+    bound, source = least, SEQUENCE
     for _ in range(CUT_ROUNDS):
         for j, i, offset in cuts:
             apart = cp_model.Domain.from_intervals([[-most, offset - 2], [offset + 1, most]])
@@ -87,14 +94,15 @@ def solve_component(
             )
         result = cpsat.run(model.cp, limits, name=name, hint=hint, effort=effort)
         effort /= 2  # all rounds together stay below twice the first
-        bound = max(bound, result.bound or 0)
+        if result.bound is not None and result.bound > bound:
+            bound, source = result.bound, CP_SAT
         if result.values is None:
-            return Answer(start, bound, result)
+            return Answer(start, bound, source, result)
         found = np.array([result.value(variable) for variable in model.start], np.int64)
         cuts = coinciding(phase, found, pointers)
         if not cuts or limits.expired():
             break
-    return Answer(found, bound, result)
+    return Answer(found, bound, source, result)
 
 
 def _without_solver(horizon: int) -> cpsat.CpResult:
@@ -104,7 +112,7 @@ def _without_solver(horizon: int) -> cpsat.CpResult:
         bound=horizon,
         values=None,
         reason=None,
-        solver="none",
+        solver=NO_SOLVER,
     )
 
 

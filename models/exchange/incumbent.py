@@ -16,7 +16,7 @@ from ipuopt.models.exchange.problem import BoolArray, Problem, Solution
 from ipuopt.models.exchange.search import Search
 from ipuopt.models.exchange.timing import horizon_of
 from ipuopt.models.exchange.widths import qualifying
-from ipuopt.report import Limit, RunInfo, SolveReport, SolveStatus, TracePoint, status_of
+from ipuopt.report import NO_SOLVER, Limit, RunInfo, SolveReport, SolveStatus, TracePoint, status_of
 
 STAGE = "exchange"
 
@@ -43,7 +43,7 @@ class Incumbent:
         self._begin = time.monotonic()
         self._trace: list[TracePoint] = []
         self.notes: list[str] = []
-        self.solver = "none"
+        self.solver = NO_SOLVER
         self.build_time_s = 0.0
         self.refused = False
         self.bound, self.source = lower_bound(problem, free=free)

@@ -100,6 +100,44 @@ def test_no_solver_when_the_bound_is_met(
     assert report.bound_source == "head + words + tail"
 
 
+def test_bound_is_named_after_what_proved_it(
+    tiny_phase: TinyPhase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sequences of a component meet its schedule: CP-SAT is asked for none of it."""
+    monkeypatch.setattr(cpsat, "run", refuse_to_run)
+    for seed in (9, 15, 33):
+        phase = tiny_phase(seed)
+        _, report = solved(phase, DETERMINISTIC)
+        assert report.bound is not None and report.bound > lower_bound(phase)[0]
+        assert (report.bound_source, report.run.solver) == (SEQUENCE, "none")
+
+
+def test_solver_of_one_component_is_named_though_others_need_none(
+    make_phase: MakePhase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    phase = make_phase([(0, A, 90, [(2, B), (4, B)]), (6, A, 90, [(8, B), (10, B)])])
+    run = incumbent.Incumbent(phase, DETERMINISTIC, False, None)
+    run.bound = 0
+    replies = [("ortools 9", 100, exact.CP_SAT), ("none", 110, SEQUENCE)]
+
+    def answer(*_: object, **__: object) -> exact.Answer:
+        solver, bound, source = replies.pop(0)
+        result = CpResult(
+            status=SolveStatus.OPTIMAL,
+            objective=bound,
+            bound=bound,
+            values=None,
+            reason=None,
+            solver=solver,
+        )
+        return exact.Answer(None, bound, source, result)
+
+    monkeypatch.setattr(exact, "solve_component", answer)
+    closing.close_components(run)
+    assert not replies
+    assert (run.bound, run.source, run.solver) == (110, SEQUENCE, "ortools 9")
+
+
 def test_solver_proves_what_the_bound_does_not(open_phase: Problem) -> None:
     _, report = solved(open_phase, DETERMINISTIC)
     assert report.status is SolveStatus.OPTIMAL
