@@ -6,6 +6,7 @@ Every opcode, shift and limit of encoders, decoders and simulators is taken from
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from ipuopt.codegen.isa.encoding import Field, Instruction, Kind
 
@@ -98,6 +99,7 @@ INSTRUCTIONS: Mapping[str, Instruction] = {
 """Instructions by a name of their own; most have that of their listing."""
 
 
+@lru_cache(maxsize=1 << 16)
 def encode(name: str, *operands: int) -> tuple[int, ...]:
     """Words of instruction ``name``; see :meth:`~ipuopt.codegen.isa.encoding.Instruction.encode`."""
     return INSTRUCTIONS[name].encode(*operands)
