@@ -31,7 +31,8 @@ RUN_SCHEMA = 1
 """Version of ``workload.json`` and ``report.json``."""
 REPORT = "report.json"
 REPORT_PAGE = "report.html"
-_FILES = frozenset({"workload.json", "plan.json", "program.npz", REPORT, REPORT_PAGE})
+PACKAGE = "package.ipuexe"
+_FILES = frozenset({"workload.json", "plan.json", "program.npz", PACKAGE, REPORT, REPORT_PAGE})
 _STAGING = ".ipuopt-"
 
 
@@ -173,7 +174,7 @@ def _write_files(path: Path, writers: Mapping[str, Callable[[Path], object]]) ->
             staging.chmod(0o777 & ~_umask())
             staging.rename(path)
             return
-        for name in (REPORT, REPORT_PAGE):  # the page is of the run that goes
+        for name in (REPORT, REPORT_PAGE, PACKAGE):  # page and package are of the run that goes
             (path / name).unlink(missing_ok=True)
         for name in writers:
             (staging / name).replace(path / name)

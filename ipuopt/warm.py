@@ -103,6 +103,7 @@ def _schedule_and_place() -> None:
     """Solve an exchange phase and a placement of a few transfers and buffers."""
     import numpy as np
 
+    from ipuopt.codegen.rows import encode_rows
     from ipuopt.limits import Limits
     from ipuopt.models import exchange, placement
     from ipuopt.models.exchange.paths import shortest_order
@@ -122,7 +123,8 @@ def _schedule_and_place() -> None:
     )
     shortest_order(np.arange(9).reshape(3, 3), np.arange(3), np.arange(3))  # never interpreted
     exchange.insert_in_order(phase, np.arange(16))  # interpreted, this takes longest
-    exchange.solve(phase, limits)
+    solution, _ = exchange.solve(phase, limits)
+    encode_rows(phase, solution)
     ones = np.ones(3, dtype=np.int64)
     buffers = placement.Problem(
         name="three buffers",

@@ -18,9 +18,11 @@ from ipuopt.codegen.runtime import PREFIX as STATIC
 from ipuopt.codegen.tile.bindings import bindings_of, completion
 from ipuopt.codegen.tile.room import PROGRAM, Room, words_of
 from ipuopt.codegen.tile.work import Addresses, Place, Work, programs, work_of
+from ipuopt.errors import InputError
 from ipuopt.result import Built
 from ipuopt.target.constants import TILES, WORD_BYTES
 from ipuopt.target.fabric import PHYSICAL
+from ipuopt.target.memory import SUPPORT_END
 from ipuopt.versions import versions
 
 _STUB_WORDS = 2
@@ -41,10 +43,14 @@ def build_package(built: Built) -> Package:
     Raises
     ------
     InputError
-        If code, rows and host tables of a tile do not fit below its data, with tile and bytes.
+        If data lie where code has to, or code, rows and host tables of a tile do not fit below its data, with tile and bytes.
     CheckError
         If a schedule cannot be encoded.
     """
+    lowest = int(built.address.min(initial=SUPPORT_END))
+    if lowest < SUPPORT_END:
+        found = f"found data at {lowest:#x}"
+        raise InputError(f"package: {found}, expected from {SUPPORT_END:#x}: code lies below")
     inputs, weights, outputs = bindings_of(built)
     batches = (batches_of(weights), batches_of(inputs), batches_of(outputs))
     work = work_of(built, batches, slots_of(*batches))

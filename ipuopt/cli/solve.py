@@ -15,8 +15,9 @@ from ipuopt.cli.flags import output_options, solve_options
 from ipuopt.cli.interrupts import EXIT_INTERRUPTED, Interrupts
 from ipuopt.cli.logs import logging_options
 from ipuopt.cli.overdue import INTERRUPTED, Overdue, OverdueError, end_process
+from ipuopt.cli.package import write_package_of
 from ipuopt.cli.progress import Mode, Progress
-from ipuopt.cli.streams import fail, tell
+from ipuopt.cli.streams import fail, say, tell
 from ipuopt.errors import CheckError, Error, InputError, LimitError
 from ipuopt.events import Events
 from ipuopt.options import Setting, SolveOptions, options_of, resolve
@@ -167,17 +168,23 @@ def _finish(
     force: bool,
 ) -> int:
     from ipuopt.cli.table import remarks, table
-    from ipuopt.rundir import config_of, report_of, write_run
+    from ipuopt.rundir import PACKAGE, config_of, report_of, write_run
     from ipuopt.strict_json import dumps
 
     wall_time_s = time.monotonic() - started
     write_run(folder, result, settings, wall_time_s=wall_time_s, force=force)
     code = exit_code(result, settings["gap"].value)
+    missing: str | None = "the run was interrupted"
     if interrupts.requested():
         code = interrupts.exit_code
+    else:
+        missing = write_package_of(folder, result, started)
+    if missing is not None:
+        say(f"{folder / PACKAGE} is not written: {missing}")
     if as_json:
         report = report_of(result, settings, wall_time_s)
         head = {"output": str(folder), "exit_code": code, "config": config_of(settings)}
+        head["package"] = None if missing else PACKAGE
         tell(dumps(head | report).decode().rstrip("\n"))
         return code
     lines = table(result.reports, result.total, wall_time_s)
