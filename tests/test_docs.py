@@ -22,8 +22,7 @@ from click.testing import CliRunner
 from ipuopt.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("solve", "check", "report", "compare", "log", "versions")
-LIBRARY_PAGES = (*PAGES, "inspect")
+PAGES = ("solve", "check", "report", "compare", "inspect", "log", "versions")
 LINKED = ("README.md", "examples")
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _PRINTS = re.compile(r"```python\n(.*?)```\n\s*It prints\s*```\n(.*?)```", re.DOTALL)
@@ -74,7 +73,7 @@ def test_commands_print_what_the_page_shows(
         assert differences(expected, printed) == "", command
 
 
-@pytest.mark.parametrize("name", LIBRARY_PAGES)
+@pytest.mark.parametrize("name", PAGES)
 def test_examples_of_the_library_print_what_the_page_shows(name: str, folder: Path) -> None:
     for source, expected in _PRINTS.findall((ROOT / "docs" / f"{name}.md").read_text()):
         command = [sys.executable, "-c", source]

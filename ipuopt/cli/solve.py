@@ -17,7 +17,7 @@ from ipuopt.cli.logs import logging_options
 from ipuopt.cli.overdue import INTERRUPTED, Overdue, OverdueError, end_process
 from ipuopt.cli.package import write_package_of
 from ipuopt.cli.progress import Mode, Progress
-from ipuopt.cli.streams import fail, say, tell
+from ipuopt.cli.streams import fail, tell
 from ipuopt.errors import CheckError, Error, InputError, LimitError
 from ipuopt.events import Events
 from ipuopt.options import Setting, SolveOptions, options_of, resolve
@@ -179,8 +179,6 @@ def _finish(
         code = interrupts.exit_code
     else:
         missing = write_package_of(folder, result, started)
-    if missing is not None:
-        say(f"{folder / PACKAGE} is not written: {missing}")
     if as_json:
         report = report_of(result, settings, wall_time_s)
         head = {"output": str(folder), "exit_code": code, "config": config_of(settings)}
@@ -190,6 +188,8 @@ def _finish(
     lines = table(result.reports, result.total, wall_time_s)
     cut = bool(settings["deterministic"].value) and not result.repeatable
     lines += ["", *remarks(result.reports, result.total, result.limit, cut=cut)]
+    if missing is not None:
+        lines.append(f"{PACKAGE} is not written: {missing}")
     lines.append(f"Run directory: {folder}")
     tell("\n".join(lines))
     return code

@@ -70,6 +70,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Install:
             plan: Plan | None = None,
             events: Events,
             started_s: float,
+            workers: object,
         ) -> Result:
             assert 0 <= time.monotonic() - started_s < 60
             return function(workload, options, plan, events)
@@ -90,6 +91,10 @@ BOUNDED = (
     "The bound of the total is the mapping bound: it holds for every program made of the same "
     "candidates under this cost model."
 )
+NO_PACKAGE = (
+    "package.ipuexe is not written: package: found data at 0x50000, expected from 0x64000: "
+    "code lies below"
+)
 TABLE = """\
 stage               heuristic  solver  bound     gap  proven by             time
 mapping                   720     700    700   0.0 %  highs                0.2 s
@@ -109,6 +114,7 @@ def test_table_and_files(install: Install, tiny_result: Result) -> None:
         "The run stopped early: time.",
         "Stopped by time: exchange 0 x for a.",
         "Note on exchange 0 x for a: the back end crashed; the heuristic's schedule is kept",
+        NO_PACKAGE,
         "Run directory: runs/tiny",
     ]
     assert sorted(os.listdir("runs/tiny")) == [
