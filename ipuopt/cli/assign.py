@@ -20,6 +20,7 @@ from ipuopt.cli.solve import EXIT_LIMIT, announcing, config_text, kept_result
 from ipuopt.cli.streams import fail, tell
 from ipuopt.errors import Error, Infeasibility, InfeasibleError
 from ipuopt.events import Events
+from ipuopt.files import replace_file
 from ipuopt.options import Setting, SolveOptions, options_of, resolve
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ def _finish(
     from ipuopt.versions import versions
 
     problem, solution, report = answer
-    solution_file.write(files[0], solution_file.text(solution))
+    replace_file(files[0], solution_file.text(solution))
     content = {
         "problem": problem.name,
         "solution": str(files[0]),
@@ -194,7 +195,7 @@ def _finish(
         "wall_time_s": time.monotonic() - started,
         "report": report.to_json(),
     }
-    solution_file.write(files[1], dumps(content))
+    replace_file(files[1], dumps(content))
     if as_json:
         tell(dumps(content).decode().rstrip("\n"))
         return

@@ -11,7 +11,7 @@ import numpy as np
 from ipuopt.compiled import kernel
 from ipuopt.models.assignment.graph import Graph
 from ipuopt.models.assignment.messages import FloatArray, Passing
-from ipuopt.models.assignment.problem import FORBIDDEN, IntArray
+from ipuopt.models.assignment.problem import IntArray
 
 LARGE = 1 << 60
 """Scaled costs are cut off here: sums of a cost and all messages of a node stay below 2^63."""
@@ -114,6 +114,3 @@ def _minima(
         edges[edge] = least
     for node in range(len(nodes)):
         nodes[node] = cost[first[node] : first[node + 1]].min()
-
-
-assert FORBIDDEN < LARGE

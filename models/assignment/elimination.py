@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ipuopt.compiled import kernel
-from ipuopt.models.assignment.contract import Mapping, contract, identity
+from ipuopt.models.assignment.contract import contract, identity
 from ipuopt.models.assignment.graph import Graph, Memory, offsets
 from ipuopt.models.assignment.problem import FORBIDDEN, IntArray
 
@@ -99,8 +99,7 @@ def eliminate(graph: Graph) -> tuple[Graph, Elimination] | None:
         graph.constant + constant,
     )
     step = Elimination(kept, gone, left, right, width, first, best)
-    whole: Mapping = identity(joined)
-    return contract(joined, whole), step
+    return contract(joined, identity(joined)), step
 
 
 def _renumbered(graph: Graph, number: IntArray) -> Memory:

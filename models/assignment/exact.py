@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipuopt.models.assignment.graph import Graph, Memory
+from ipuopt.models.assignment.graph import Graph
 from ipuopt.models.assignment.problem import FORBIDDEN, IntArray
 from ipuopt.solvers.milp import FloatArray, Milp, RowBuilder
 
@@ -93,7 +93,7 @@ def peaks(use: IntArray, least: int) -> IntArray:
 
 def _use(graph: Graph, row: int) -> tuple[IntArray, IntArray]:
     """Labels that use memory in a row, and how much."""
-    memory: Memory = graph.memory
+    memory = graph.memory
     total = np.zeros(len(graph.cost), dtype=np.int64)
     for piece in np.flatnonzero((memory.start <= row) & (row < memory.stop)).tolist():
         usage = memory.usage[memory.first[piece] : memory.first[piece + 1]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 from ipuopt.errors import InputError
@@ -47,31 +46,6 @@ def check_outputs(solution: Path, report: Path, *, force: bool) -> None:
         except OSError as error:  # a name that is too long, a loop of links
             found = error.strerror or str(error)
             raise InputError(f"{path}: found {found}, expected a file to write") from None
-
-
-def write(path: Path, content: bytes) -> None:
-    """Write a file under a temporary name and rename it.
-
-    Raises
-    ------
-    InputError
-        When writing fails (disk full).
-    """
-    staged = ""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, staged = tempfile.mkstemp(prefix=".ipuopt-", suffix=".tmp", dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            mask = os.umask(0)
-            os.umask(mask)
-            os.fchmod(handle, 0o666 & ~mask)
-            file.write(content)
-        os.replace(staged, path)
-    except OSError as error:
-        if staged:
-            Path(staged).unlink(missing_ok=True)
-        found = error.strerror or error
-        raise InputError(f"{path}: found {found}, expected to write it") from error
 
 
 def text(solution: Solution) -> bytes:

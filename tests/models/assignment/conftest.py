@@ -34,7 +34,6 @@ def make_problem(seed: int, *, limited: bool, nodes: int = 5, most: int = 3) -> 
         kind = random.random()
         if kind < 0.3 and sizes[a] == sizes[b]:
             partner = random.permutation(sizes[a])
-            table[partner != np.arange(sizes[b])[:, None].T.repeat(sizes[a], 0)] += 0
             mask = np.ones(table.shape, dtype=np.bool_)
             mask[np.arange(sizes[a]), partner] = False
             table[mask] = FORBIDDEN
