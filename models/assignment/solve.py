@@ -37,7 +37,7 @@ MANY_ROWS, MAX_ROUNDS = 100, 50
 TINY = 2000
 """Cells and labels that go to HiGHS at once: it needs no machine code to be made."""
 
-TARGET = 1.2
+TARGET = 2.0
 """Steps lead at most to a bound of so many times the one that is known."""
 
 
