@@ -5,7 +5,6 @@ from __future__ import annotations
 import mmap
 import os
 import struct
-import tempfile
 from itertools import chain
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from ipuopt.codegen.package.check import load_violations, violations
 from ipuopt.codegen.package.records import Package
 from ipuopt.codegen.package.wire import WireError, from_message, to_bytes
 from ipuopt.errors import CheckError, InputError
+from ipuopt.files import replace_file
 
 MOST_SEGMENTS = 511
 """Segments of one message (package.md 1)."""
@@ -92,19 +92,4 @@ def write_package(path: Path, package: Package) -> None:
     InputError
         If the file cannot be written.
     """
-    content = package_bytes(package)
-    try:
-        handle, name = tempfile.mkstemp(prefix=".ipuopt-", suffix=".tmp", dir=path.parent)
-        staging = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            mask = os.umask(0)
-            os.umask(mask)
-            staging.chmod(0o666 & ~mask)
-            staging.replace(path)
-        finally:
-            staging.unlink(missing_ok=True)
-    except OSError as error:
-        found = error.strerror or str(error)
-        raise InputError(f"{path}: found {found}, expected to write it") from error
+    replace_file(path, package_bytes(package))

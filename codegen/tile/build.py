@@ -30,6 +30,11 @@ _TRAP = encode("trap", 0)
 """Body of a kernel that is not linked: a card stops there instead of going on with wrong data."""
 _IN_RUNTIME = "static_copy_u32"
 """The one kernel that the runtime brings (package.md 4.2)."""
+_PROGRAM_REGION, _ROW_REGION, _HOST_REGION = (
+    "generated tile program",
+    "exchange row",
+    "host exchange program",
+)
 
 
 def build_package(built: Built) -> Package:
@@ -79,13 +84,6 @@ def build_package(built: Built) -> Package:
         symbols=_symbols(code, kernels),
         regions=(*_shared_regions(code, len(missing)), *regions),
     )
-
-
-_PROGRAM_REGION, _ROW_REGION, _HOST_REGION = (
-    "generated tile program",
-    "exchange row",
-    "host exchange program",
-)
 
 
 def _missing(work: Work) -> list[str]:
