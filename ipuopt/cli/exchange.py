@@ -112,7 +112,7 @@ def exchange(
         workers = Workers(options.threads, options.cluster)
 
         def work() -> tuple[Snapshot, Sequence[Answer]]:
-            limits = _limits(options, shown.events(watch), started, workers)
+            limits = limits_of(options, shown.events(watch), started, workers)
             part = _chosen(snapshot, load_snapshot(snapshot), chosen)
             publish = partial(_keep, overdue, part)
             return part, solve_all(part.problems, limits, free=width == "free", publish=publish)
@@ -158,8 +158,10 @@ def _keep(
     overdue.keep((part, answers))
 
 
-def _limits(options: SolveOptions, events: Events, started: float, workers: Workers) -> Limits:
-    """Limits of all phases together; the time limit holds for the whole command."""
+def limits_of(
+    options: SolveOptions, events: Events, started: float, workers: Workers | None = None
+) -> Limits:
+    """Limits of all that a command solves; the time limit holds for the whole command."""
     from ipuopt.limits import Limits
 
     limit_s = math.inf if options.time_limit_s is None else options.time_limit_s

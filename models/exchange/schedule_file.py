@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from ipuopt.errors import InputError
-from ipuopt.files import replace_file
+from ipuopt.files import check_file, replace_file
 from ipuopt.models.exchange.group import Answer
 from ipuopt.models.exchange.snapshot_text import WIDTHS
 from ipuopt.strict_json import plain
@@ -39,26 +37,12 @@ def check_schedule_output(path: Path, *, force: bool) -> None:
         If ``path`` is a directory or lies in none, may not be written, or holds something else
         than a schedule and ``force`` is not given.
     """
-    expected = "a file that can be written"
-    try:
-        if path.is_dir():
-            raise InputError(f"{path}: found a directory, expected {expected}")
-        folder = next(parent for parent in path.absolute().parents if parent.exists())
-        if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-            raise InputError(
-                f"{path}: found {folder} read-only or no directory, expected {expected}"
-            )
-        if path.exists() and not force:
-            with path.open("rb") as file:
-                begin = file.read(200)
-            if not begin.startswith(_BEGIN) or b'"snapshot_hash"' not in begin:
-                found = "a file that is no schedule"
-                raise InputError(
-                    f"{path}: found {found}, expected a new name (--force replaces it)"
-                )
-    except OSError as error:  # a name that is too long, a loop of links
-        found = error.strerror or str(error)
-        raise InputError(f"{path}: found {found}, expected {expected}") from None
+    check_file(
+        path,
+        "schedule",
+        lambda begin: begin.startswith(_BEGIN) and b'"snapshot_hash"' in begin,
+        force=force,
+    )
 
 
 def write_schedule(

@@ -1,0 +1,140 @@
+"""What ``ipuopt place`` prints and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ipuopt.cli.interrupts import EXIT_INTERRUPTED
+from ipuopt.cli.solve import EXIT_LIMIT
+from ipuopt.cli.table import aligned, duration, percent, thousands
+from ipuopt.models.placement.space import Answer
+from ipuopt.models.placement.space.buffers_file import BuffersFile
+from ipuopt.options import Setting
+from ipuopt.report import Limit, SolveStatus
+from ipuopt.rundir import config_of
+from ipuopt.strict_json import dumps
+from ipuopt.versions import versions
+
+EXIT_INFEASIBLE, EXIT_NOTHING = 3, 5
+
+NAMED = 5
+"""Buffers of a conflict that a message names; ``--json`` lists all."""
+
+
+def exit_code(answer: Answer, asked_gap: float | None, *, fits: bool) -> int:
+    """0, 3, 4, 5 or 130; ``fits`` is whether the question was if the buffers fit."""
+    report = answer.report
+    if report.status is SolveStatus.INFEASIBLE:
+        return EXIT_INFEASIBLE
+    if report.limit is Limit.INTERRUPT:
+        return EXIT_INTERRUPTED
+    if answer.solution is None:
+        return EXIT_NOTHING
+    within = report.gap is not None and report.gap <= (asked_gap or 0.0)
+    return 0 if fits or within or report.limit in (None, Limit.GAP) else EXIT_LIMIT
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceOutcome:
+    """An answer and what it answers.
+
+    Attributes
+    ----------
+    path, file
+        The file, and what it holds.
+    settings
+        Options with their origin.
+    capacity
+        Bytes that were asked for; None for the least height.
+    """
+
+    path: Path
+    file: BuffersFile
+    answer: Answer
+    settings: Mapping[str, Setting]
+    capacity: int | None
+
+    def csv(self) -> str:
+        """The file with offsets; empty without a placement."""
+        solution = self.answer.solution
+        return "" if solution is None else self.file.text(solution)
+
+    def lines(self, output: Path | None) -> list[str]:
+        """A table of one row, and what to know about it."""
+        report = self.answer.report
+        titles = ("buffers", "heuristic", "height", "bound", "gap", "proven by", "time")
+        row = (
+            str(len(self.file.ids)),
+            thousands(report.heuristic),
+            thousands(report.objective),
+            thousands(report.bound),
+            percent(report.gap),
+            report.bound_source,
+            duration(report.wall_time_s),
+        )
+        lines = aligned([titles, row])
+        if self.capacity is not None and report.objective is not None:
+            lines.append(f"Fits into {thousands(self.capacity)} bytes.")
+        if report.limit is not None:
+            lines.append(f"Stopped by {report.limit}.")
+        if report.run.note:
+            lines.append(f"Note: {report.run.note}")
+        if output is not None and report.objective is not None:
+            lines.append(f"Offsets: {output}")
+        return lines
+
+    def why_not(self) -> str:
+        """Why there is no placement, on one line."""
+        report, conflict = self.answer.report, self.answer.conflict
+        if conflict is None:
+            what = "no placement" if self.capacity is None else "neither placement nor proof"
+            return f"{what} when the search was stopped by {report.limit}"
+        sizes = self.file.problem.size_bytes[conflict.buffers].tolist()
+        owners = sorted(
+            zip(sizes, (self.file.ids[b] for b in conflict.buffers), strict=True),
+            key=lambda owner: -owner[0],
+        )
+        named = ", ".join(f"{name} {thousands(size)}" for size, name in owners[:NAMED])
+        if len(owners) > NAMED:
+            named += f" and {len(owners) - NAMED} more"
+        count = f"{len(owners)} buffer{'s' if len(owners) > 1 else ''}"
+        if conflict.step is None:
+            least = "" if conflict.minimal else " (fewer may be enough)"
+            return (
+                f"proven not to fit: {count} ({named}){least} have no placement in "
+                f"{conflict.free} bytes, with a load of {conflict.demand}"
+            )
+        return (
+            f"proven not to fit: in step {conflict.step}, {count} need {conflict.demand} of "
+            f"{conflict.free} bytes ({named})"
+        )
+
+    def as_json(self, output: Path | None, code: int, wall_time_s: float) -> str:
+        """One object with all figures, and the offsets by name."""
+        solution, conflict = self.answer.solution, self.answer.conflict
+        content = {
+            "input": str(self.path),
+            "output": None if output is None or solution is None else str(output),
+            "exit_code": code,
+            "config": config_of(self.settings),
+            "versions": versions(),
+            "capacity": self.capacity,
+            "buffers": len(self.file.ids),
+            **self.answer.report.to_json(),
+            "wall_time_s": wall_time_s,
+            "offsets": None
+            if solution is None
+            else dict(zip(self.file.ids, solution.address.tolist(), strict=True)),
+            "conflict": None
+            if conflict is None
+            else {
+                "buffers": [self.file.ids[b] for b in conflict.buffers],
+                "step": conflict.step,
+                "demand": conflict.demand,
+                "free": conflict.free,
+                "minimal": conflict.minimal,
+            },
+        }
+        return dumps(content).decode().rstrip("\n")

@@ -1,0 +1,120 @@
+"""CP-SAT: boxes of sections and addresses that do not overlap, in units."""
+
+from __future__ import annotations
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from ipuopt.models.placement.problem import IntArray
+from ipuopt.models.placement.space.instance import Instance
+
+MOST_UNITS = 1 << 28
+"""Greatest height of a model: sums of addresses in its rows stay far below 2^31."""
+
+
+class Model:
+    """The model of an instance, and the handles needed to read it back.
+
+    Parameters
+    ----------
+    bound, most
+        Least and greatest height in units.
+    """
+
+    def __init__(self, instance: Instance, bound: int, most: int) -> None:
+        self.instance = instance
+        self.cp = cp_model.CpModel()
+        self.height = self.cp.new_int_var(bound, most, "height")
+        self.before: dict[tuple[int, int, int, int, int], cp_model.IntVar] = {}
+        self.elements: dict[tuple[int, int], cp_model.IntVar] = {}
+        self.slot: list[cp_model.IntVar] = []
+        self.start: list[cp_model.LinearExpr] = []
+        self.is_possible = bound <= most
+        self._addresses(most)
+        if self.is_possible:
+            self._overlaps(most)
+            self._apart()
+            self.cp.minimize(self.height)
+
+    def _addresses(self, most: int) -> None:
+        """(S2), (S3) and (S6) as domains; (S7)."""
+        instance = self.instance
+        for block in range(len(instance)):
+            unit, size = int(instance.alignment[block]), int(instance.size[block])
+            first = -(-int(instance.low[block]) // unit)
+            last = int(instance.last[block])
+            if not instance.hole[block]:
+                last = min(last, most - size)
+            last //= unit
+            if last < first:
+                self.is_possible = False
+                return
+            slot = self.cp.new_int_var(first, last, f"slot[{block}]")
+            self.slot.append(slot)
+            self.start.append(slot * unit)
+            if not instance.hole[block]:
+                self.cp.add(slot * unit + size <= self.height)
+
+    def _overlaps(self, most: int) -> None:
+        """(S1) and (S6): one box a run of sections with one reserved size."""
+        instance = self.instance
+        lives, spans = [], []
+        order = np.lexsort((instance.section, instance.owner))
+        owner, section = instance.owner[order], instance.section[order]
+        reserved = instance.reserved[order]
+        breaks = (np.diff(owner) != 0) | (np.diff(section) != 1) | (np.diff(reserved) != 0)
+        begins = np.concatenate(([0], np.flatnonzero(breaks) + 1)) if len(owner) else owner
+        for begin, end in zip(begins, np.append(begins[1:], len(owner)), strict=True):
+            block, size = int(owner[begin]), int(reserved[begin])
+            if instance.hole[block]:
+                size = min(size, max(0, most - int(instance.low[block])))
+            if size == 0:
+                continue
+            lives.append(
+                self.cp.new_fixed_size_interval_var(int(section[begin]), int(end - begin), "")
+            )
+            spans.append(self.cp.new_fixed_size_interval_var(self.start[block], size, ""))
+        self.cp.add_no_overlap_2d(lives, spans)
+
+    def _apart(self) -> None:
+        """(S5): one of the two ends before the element in which the other begins."""
+        assert self.instance.pairs is not None
+        for one, other, below, above, grain in self.instance.pairs.tolist():
+            if grain == 1:
+                continue
+            before = self.cp.new_bool_var(f"before[{one},{other}]")
+            self.before[one, other, below, above, grain] = before
+            for lower, upper, distance, literal in (
+                (one, other, below, before),
+                (other, one, above, ~before),
+            ):
+                element = self._element(upper, grain)
+                self.cp.add(self.start[lower] + distance <= element * grain).only_enforce_if(
+                    literal
+                )
+
+    def _element(self, block: int, grain: int) -> cp_model.IntVar:
+        """Element in which a block begins."""
+        if (block, grain) not in self.elements:
+            domain = self.cp.proto.variables[self.slot[block].index].domain
+            last = domain[len(domain) - 1] * int(self.instance.alignment[block])
+            element = self.cp.new_int_var(0, last // grain, f"element[{block}]")
+            self.cp.add_linear_constraint(self.start[block] - grain * element, 0, grain - 1)
+            self.elements[block, grain] = element
+        return self.elements[block, grain]
+
+    def read(self, values: IntArray) -> IntArray:
+        """Addresses of all blocks in units."""
+        slots = np.array([values[slot.index] for slot in self.slot], dtype=np.int64)
+        return slots * self.instance.alignment
+
+    def hint(self, start: IntArray) -> dict[int, int]:
+        """Value of every variable in a packing, by index."""
+        values = {self.height.index: self.instance.height(start)}
+        for block, slot in enumerate(self.slot):
+            values[slot.index] = int(start[block] // self.instance.alignment[block])
+        for (block, grain), element in self.elements.items():
+            values[element.index] = int(start[block] // grain)
+        for (one, other, *_), before in self.before.items():
+            values[before.index] = int(start[one] < start[other])
+        return values

@@ -1,0 +1,221 @@
+"""Constructions in several orders, and hill climbing over the order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ipuopt.compiled import inner_kernel, kernel
+from ipuopt.models.placement.problem import IntArray
+from ipuopt.models.placement.space.shape import Tables
+from ipuopt.models.placement.space.state import FAR, Shape, aligned, pushed
+
+CHUNK = 64
+"""Moves of hill climbing between two looks at the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """Addresses of all blocks in units, and the height."""
+
+    start: IntArray
+    height: int
+
+
+@inner_kernel
+def _ranges(p: Shape, block: int, start: IntArray, begin: IntArray, end: IntArray) -> int:
+    """Sorted ranges of addresses, both ends excluded, that placed neighbours leave no room in."""
+    count = 0
+    for edge in range(p.edge_start[block], p.edge_start[block + 1]):
+        other = p.edge[edge]
+        if start[other] < 0:
+            continue
+        grain = p.grain[edge]
+        lower = start[other] // grain * grain - p.over[edge]
+        at = count
+        while at > 0 and begin[at - 1] > lower:
+            begin[at], end[at] = begin[at - 1], end[at - 1]
+            at -= 1
+        begin[at], end[at] = lower, pushed(start[other], p.under[edge], grain)
+        count += 1
+    return count
+
+
+@inner_kernel
+def _fit(
+    p: Shape, block: int, low: int, best: bool, count: int, begin: IntArray, end: IntArray
+) -> int:
+    """Lowest address that is free, or the one in the tightest gap; FAR if there is none."""
+    unit = p.alignment[block]
+    at, found, tightest = aligned(low, unit), FAR, FAR
+    for k in range(count):
+        if at <= begin[k] and at <= p.last[block]:
+            if not best:
+                return at
+            if begin[k] - at < tightest:
+                found, tightest = at, begin[k] - at
+        if end[k] > at:
+            at = aligned(end[k], unit)
+    if found == FAR and at <= p.last[block]:
+        return at
+    return found
+
+
+@kernel
+def construct(
+    p: Shape,
+    order: IntArray,
+    low: IntArray,
+    hole: IntArray,
+    size: IntArray,
+    best: bool,
+    start: IntArray,
+) -> int:
+    """Place the blocks in ``order``; fills ``start``, returns the height, or FAR if one fails."""
+    start[:] = -1
+    begin = np.empty(len(p.edge) + 1, dtype=np.int64)
+    end = np.empty(len(p.edge) + 1, dtype=np.int64)
+    for block in range(len(low)):
+        if hole[block]:
+            start[block] = low[block]
+    height = 0
+    for block in order:
+        if hole[block]:
+            continue
+        count = _ranges(p, block, start, begin, end)
+        start[block] = _fit(p, block, low[block], best, count, begin, end)
+        if start[block] == FAR:
+            return FAR
+        height = max(height, start[block] + size[block])
+    return height
+
+
+@kernel
+def _climb(
+    p: Shape,
+    low: IntArray,
+    hole: IntArray,
+    size: IntArray,
+    goal: int,
+    trials: int,
+    random: IntArray,
+    order: IntArray,
+    start: IntArray,
+) -> int:
+    """Move blocks within ``order`` as long as the height does not grow; see :func:`climb`."""
+    count = len(order)
+    moved, trial_start = order.copy(), start.copy()
+    draws = np.empty(3, dtype=np.int64)
+    height = construct(p, order, low, hole, size, False, start)
+    for _ in range(trials):
+        if height <= goal:
+            break
+        for k in range(3):
+            random[0] = (random[0] * 6364136223846793005 + 1442695040888963407) & (FAR * 4 - 1)
+            draws[k] = random[0] >> 24
+        source, target = draws[0] % count, draws[1] % count
+        if draws[2] & 1:  # a block that reaches the top, or fits nowhere
+            for at in range(count):
+                block = order[(at + source) % count]
+                if start[block] < 0 or start[block] + size[block] >= height:
+                    source = (at + source) % count
+                    break
+            target = draws[1] % (source + 1)
+        moved[:] = order
+        block = order[source]
+        while source > target:
+            moved[source] = moved[source - 1]
+            source -= 1
+        while source < target:
+            moved[source] = moved[source + 1]
+            source += 1
+        moved[target] = block
+        trial = construct(p, moved, low, hole, size, False, trial_start)
+        if trial <= height:
+            height = trial
+            order[:], start[:] = moved, trial_start
+    return height
+
+
+def orders(tables: Tables) -> dict[str, IntArray]:
+    """Orders of construction by name; blocks with one address first."""
+    instance = tables.instance
+    spans = instance.problem.span
+    first = np.full(len(instance) + 1, FAR)
+    np.minimum.at(first, instance.block[instance.problem.span_owner], spans[:, 0])
+    first = first[: len(instance)]
+    fixed = (instance.low < instance.last).astype(np.int64)
+    size, width = -instance.size, -tables.width
+    return {
+        "first fit by lifetime": np.lexsort((size, width, first, fixed)),
+        "greedy by size": np.lexsort((first, width, size, fixed)),
+        "by life and size": np.lexsort((first, size, width, fixed)),
+        "by area": np.lexsort((first, width, -size * width, fixed)),
+    }
+
+
+def packing(tables: Tables, order: IntArray, best: bool) -> Packing | None:
+    """One construction; None if a block fits nowhere."""
+    instance = tables.instance
+    start = np.zeros(len(instance), dtype=np.int64)
+    height = construct(tables.shape, order, instance.low, instance.hole, instance.size, best, start)
+    return None if height == FAR else Packing(start, instance.height(start))
+
+
+def quick(tables: Tables, goal: int, expired: Callable[[], bool]) -> Packing | None:
+    """Best of first fit and best fit in all orders; stops at ``goal`` units."""
+    found: Packing | None = None
+    for best in (False, True):
+        for order in orders(tables).values():
+            more = packing(tables, order, best)
+            if more is not None and (found is None or more.height < found.height):
+                found = more
+            if (found is not None and found.height <= goal) or expired():
+                return found
+    return found
+
+
+def climb(
+    tables: Tables,
+    found: Packing | None,
+    goal: int,
+    trials: int,
+    seed: int,
+    expired: Callable[[], bool],
+) -> Packing | None:
+    """Hill climbing over the order of first fit; never worse than ``found``.
+
+    A move takes a block, half of the time one that reaches the top, to another place of the order,
+    and stays if the height does not grow. Ends after ``trials`` moves, at ``goal`` units, or when
+    ``expired``.
+    """
+    instance = tables.instance
+    if not len(instance):
+        return found
+    order = orders(tables)["greedy by size"]
+    if found is not None:
+        order = np.argsort(found.start, kind="stable")
+    start = np.zeros(len(instance), dtype=np.int64)
+    random = np.array([seed * 2 + 1], dtype=np.int64)
+    for done in range(0, trials, CHUNK):
+        moves = min(CHUNK, trials - done)
+        height = _climb(
+            tables.shape,
+            instance.low,
+            instance.hole,
+            instance.size,
+            goal,
+            moves,
+            random,
+            order,
+            start,
+        )
+        if height < FAR:
+            best = Packing(start.copy(), instance.height(start))
+            if found is None or best.height < found.height:
+                found = best
+        if (found is not None and found.height <= goal) or expired():
+            break
+    return found

@@ -1,0 +1,227 @@
+"""A problem as the searches take it: blocks that have one address each, in whole units.
+
+Aliases form one block; what is empty takes no part; a hole is a block that lives always and has its
+address. Steps are compressed to sections: the sets of blocks that live together and are contained
+in no neighbouring set.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ipuopt.models.placement.problem import IntArray
+from ipuopt.models.placement.space.problem import Problem, Solution
+
+BoolArray = npt.NDArray[np.bool_]
+
+MAX_PAIRS = 4_000_000
+"""Pairs of blocks that live together, up to which they are listed (about 200 MB of tables)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """Blocks in units of ``unit`` bytes.
+
+    Attributes
+    ----------
+    problem, unit
+        The problem, and the bytes of a unit.
+    block
+        Block of every buffer; -1 for an empty one without an alias that is not.
+    size
+        Units that a block reserves, shape ``(blocks,)``; a block of aliases has its largest.
+    low, last
+        Lowest and highest address; ``last`` may be beyond any height.
+    alignment
+        In units.
+    hole
+        Whether the block is a hole.
+    owner, section, reserved
+        One entry a block and section in which it lives, by block: the units that it reserves there.
+    sections
+        Their number; at least 1.
+    step
+        A step of every section, for messages.
+    pairs
+        Rows ``one, other, one_below, other_below, grain`` of blocks that must not meet: the least distance from ``one`` to an ``other`` above it
+        and the reverse; the upper address is then rounded up to ``grain`` (1, or an element).
+        None where there are more than :data:`MAX_PAIRS`.
+    """
+
+    problem: Problem
+    unit: int
+    block: IntArray
+    size: IntArray
+    low: IntArray
+    last: IntArray
+    alignment: IntArray
+    hole: IntArray
+    owner: IntArray
+    section: IntArray
+    reserved: IntArray
+    sections: int
+    step: IntArray
+    pairs: IntArray | None
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+    def height(self, start: IntArray) -> int:
+        """Height in units; holes do not count."""
+        return int((start + self.size)[self.hole == 0].max(initial=0))
+
+    def solution(self, start: IntArray) -> Solution:
+        """Addresses in bytes of all buffers."""
+        problem = self.problem
+        lowest = -(-problem.low // problem.alignment) * problem.alignment
+        address = np.append(start, 0)[self.block] * self.unit
+        return Solution(np.where(self.block >= 0, address, lowest))
+
+
+def _groups(problem: Problem) -> tuple[IntArray, BoolArray]:
+    """Block of every buffer (-1: empty, without aliases that are not), and who is not empty."""
+    lives = np.zeros(len(problem), dtype=bool)
+    lives[problem.span_owner[problem.span[:, 0] < problem.span[:, 1]]] = True
+    real = lives & (problem.size_bytes > 0)
+    count = len(problem)
+    key = np.where(problem.alias >= 0, problem.alias + count, np.arange(count))
+    used = np.unique(key[real | (problem.alias >= 0)])
+    at = np.searchsorted(used, key)
+    inside = np.append(used, -1)[at] == key
+    return np.where(inside, at, -1), real
+
+
+def _unit(numbers: IntArray, alignment: IntArray) -> int:
+    """Bytes of a unit: every address of a lowest placement is a multiple of it."""
+    unit = int(np.gcd.reduce(numbers)) if len(numbers) else 0
+    for value in sorted({int(a) for a in alignment}, reverse=True):
+        if unit % value:
+            unit = math.gcd(unit, value)
+    return max(1, unit)
+
+
+def _sections(start: IntArray, stop: IntArray) -> IntArray:
+    """Steps at which the live set is contained in no later set before something ends."""
+    starts, stops = np.unique(start), np.unique(stop)
+    following = np.append(starts[1:], np.iinfo(np.int64).max)
+    ends = stops[np.searchsorted(stops, starts, side="right").clip(max=len(stops) - 1)]
+    kept: IntArray = starts[ends <= following]
+    return kept
+
+
+def build(problem: Problem) -> Instance:
+    """Blocks, sections and pairs of ``problem``.
+
+    Raises
+    ------
+    ValueError
+        If two aliases that are not empty may not share an element: no placement exists.
+    """
+    group, real = _groups(problem)
+    count, holes = int(group.max(initial=-1)) + 1, len(problem.holes)
+    member = np.flatnonzero(group >= 0)
+    low = np.zeros(count, dtype=np.int64)
+    np.maximum.at(low, group[member], problem.low[member])
+    last = np.full(count, np.iinfo(np.int64).max)
+    np.minimum.at(last, group[member], problem.high[member] - problem.size_bytes[member])
+    alignment = np.ones(count, dtype=np.int64)
+    for b in member.tolist():
+        alignment[group[b]] = math.lcm(int(alignment[group[b]]), int(problem.alignment[b]))
+    low = -(-low // alignment) * alignment
+    bytes_ = np.where(real, problem.size_bytes + problem.guard_bytes, 0)
+    apart = problem.apart[real[problem.apart].all(axis=1)] if len(problem.apart) else problem.apart
+    apart = apart[apart[:, 0] != apart[:, 1]]
+    if np.any(group[apart[:, 0]] == group[apart[:, 1]]):
+        raise ValueError(f"{problem.name}: aliases that may not share an element")
+    element = problem.element_bytes if len(apart) else 0
+    fixed = np.array([element], dtype=np.int64)
+    unit = _unit(np.concatenate((bytes_, low, problem.holes.ravel(), fixed)), alignment)
+    keep = (problem.span[:, 0] < problem.span[:, 1]) & real[problem.span_owner]
+    span, of = problem.span[keep], problem.span_owner[keep]
+    steps = _sections(span[:, 0], span[:, 1]) if len(span) else np.zeros(1, dtype=np.int64)
+    first = np.searchsorted(steps, span[:, 0])
+    widths = np.searchsorted(steps, span[:, 1]) - first
+    which = np.repeat(np.arange(len(span)), widths)
+    section = np.arange(len(which)) - np.repeat(np.cumsum(widths) - widths, widths) + first[which]
+    key, entry = np.unique(group[of[which]] * len(steps) + section, return_inverse=True)
+    reserved = np.zeros(len(key), dtype=np.int64)
+    np.maximum.at(reserved, entry, bytes_[of[which]] // unit)
+    everywhere = np.tile(np.arange(len(steps)), holes)
+    lengths = (problem.holes[:, 1] - problem.holes[:, 0]).clip(min=0) // unit
+    owner = np.concatenate(
+        (key // len(steps), np.repeat(np.arange(count, count + holes), len(steps)))
+    )
+    section = np.concatenate((key % len(steps), everywhere))
+    reserved = np.concatenate((reserved, np.repeat(lengths, len(steps))))
+    size = np.zeros(count + holes, dtype=np.int64)
+    np.maximum.at(size, owner, reserved)
+    begin = problem.holes[:, 0] // unit
+    kept = np.append(np.full(count, 0), np.ones(holes, dtype=np.int64))
+    return Instance(
+        problem=problem,
+        unit=unit,
+        block=group,
+        size=size,
+        low=np.concatenate((low // unit, begin)),
+        last=np.concatenate((last // unit, begin)),
+        alignment=np.maximum(1, np.append(alignment, np.ones(holes, dtype=np.int64)) // unit),
+        hole=kept,
+        owner=owner,
+        section=section,
+        reserved=reserved,
+        sections=len(steps),
+        step=steps,
+        pairs=_pairs(owner, section, reserved, size, len(steps), group[apart], element // unit),
+    )
+
+
+def _pairs(
+    owner: IntArray,
+    section: IntArray,
+    reserved: IntArray,
+    size: IntArray,
+    sections: int,
+    apart: IntArray,
+    grain: int,
+) -> IntArray | None:
+    """Rows ``one, other, one_below, other_below, grain`` of the pairs that must not meet."""
+    by_section = np.lexsort((owner, section))
+    live = np.bincount(section, minlength=sections)
+    if int((live * (live - 1) // 2).sum()) > 16 * MAX_PAIRS:
+        return None
+    bounds = np.concatenate(([0], np.cumsum(live)))
+    blocks = len(size)
+    keys = np.zeros(0, dtype=np.int64)
+    below, above = keys, keys
+    for k in range(sections):
+        here = by_section[bounds[k] : bounds[k + 1]]
+        one, other = np.triu_indices(len(here), 1)
+        more = owner[here[one]] * blocks + owner[here[other]]
+        keys = np.concatenate((keys, more))
+        below = np.concatenate((below, reserved[here[one]]))
+        above = np.concatenate((above, reserved[here[other]]))
+        if len(keys) > 2 * MAX_PAIRS or k + 1 == sections:
+            keys, entry = np.unique(keys, return_inverse=True)
+            if len(keys) > MAX_PAIRS:
+                return None
+            below, above = (_largest(values, entry, len(keys)) for values in (below, above))
+    rows = np.stack((keys // blocks, keys % blocks, below, above, np.ones_like(keys)), axis=1)
+    if not len(apart):
+        return rows
+    pair = np.sort(apart, axis=1)
+    pair = np.unique(pair, axis=0)
+    extra = np.stack(
+        (*pair.T, size[pair[:, 0]], size[pair[:, 1]], np.full(len(pair), grain)), axis=1
+    )
+    plain = ~np.isin(rows[:, 0] * blocks + rows[:, 1], pair @ np.array((blocks, 1)))
+    return np.concatenate((rows[plain], extra))
+
+
+def _largest(values: IntArray, entry: IntArray, count: int) -> IntArray:
+    found = np.zeros(count, dtype=np.int64)
+    np.maximum.at(found, entry, values)
+    return found

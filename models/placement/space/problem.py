@@ -1,0 +1,136 @@
+"""Buffers of one address space, and their addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ipuopt.models.placement.problem import IntArray
+
+MAX_NUMBER = 1 << 53
+"""Largest size, address or step: a double and JSON hold it, and sums of 512 stay in 64 bits."""
+
+MAX_TOTAL = 1 << 60
+"""All sizes and guards together stay below this."""
+
+
+def _none() -> IntArray:
+    return np.zeros((0, 2), dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Buffers of one address space.
+
+    Attributes
+    ----------
+    name
+        For people.
+    size_bytes, guard_bytes, alignment
+        Shape ``(buffers,)``; at least 0, 0 and 1. The guard lies behind the buffer.
+    span_owner, span
+        Buffer of every span of life, shape ``(spans,)``, and its half-open range of steps, shape
+        ``(spans, 2)``. A buffer may have any number of spans, in any order; empty ones count
+        nothing.
+    low, high
+        Window of every buffer in bytes, half-open, shape ``(buffers,)``.
+    alias
+        Buffers with the same number of 0 or more are aliases; -1 for none. Shape ``(buffers,)``.
+    apart
+        Pairs that may not touch a common element, shape ``(pairs, 2)``.
+    element_bytes
+        Size of the memory elements that count from address 0.
+    holes
+        Half-open ranges of addresses that nobody may use, shape ``(holes, 2)``.
+    capacity
+        Most bytes of height; None for no limit.
+    """
+
+    name: str
+    size_bytes: IntArray
+    guard_bytes: IntArray
+    alignment: IntArray
+    span_owner: IntArray
+    span: IntArray
+    low: IntArray
+    high: IntArray
+    alias: IntArray
+    apart: IntArray = field(default_factory=_none)
+    element_bytes: int = 1
+    holes: IntArray = field(default_factory=_none)
+    capacity: int | None = None
+
+    _COLUMNS = ("size_bytes", "guard_bytes", "alignment", "low", "high", "alias")
+
+    def __post_init__(self) -> None:
+        count = len(self.size_bytes)
+        for name in (*self._COLUMNS, "span_owner", "span", "apart", "holes"):
+            value = np.ascontiguousarray(getattr(self, name), dtype=np.int64)
+            object.__setattr__(self, name, value)
+        if any(len(getattr(self, name)) != count for name in self._COLUMNS):
+            raise ValueError(f"{self.name}: columns differ in length")
+        for name in ("span", "apart", "holes"):
+            value = getattr(self, name)
+            if value.ndim != 2 or value.shape[1] != 2:
+                raise ValueError(f"{self.name}: {name} must have shape (n, 2)")
+        if len(self.span) != len(self.span_owner):
+            raise ValueError(f"{self.name}: spans and their owners differ in length")
+        for named in (self.span_owner, self.apart):
+            if named.size and not 0 <= named.min() <= named.max() < count:
+                raise ValueError(f"{self.name}: found a buffer that does not exist")
+        self._check_values()
+
+    def _check_values(self) -> None:
+        for what, value, least in (
+            ("size", self.size_bytes, 0),
+            ("guard", self.guard_bytes, 0),
+            ("alignment", self.alignment, 1),
+            ("window", self.low, 0),
+            ("hole", self.holes, 0),
+            ("element", np.array([self.element_bytes]), 1),
+            ("capacity", np.array([self.capacity or 0]), 0),
+        ):
+            if value.size and (value.min() < least or value.max() > MAX_NUMBER):
+                found = int(value.min()) if value.min() < least else int(value.max())
+                raise ValueError(
+                    f"{self.name}: found {what} {found}, expected {least} to {MAX_NUMBER}"
+                )
+        if float(self.size_bytes.sum(dtype=float) + self.guard_bytes.sum(dtype=float)) > MAX_TOTAL:
+            raise ValueError(f"{self.name}: sizes add up to more than {MAX_TOTAL} bytes")
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        size_bytes: Sequence[int] | IntArray,
+        start: Sequence[int] | IntArray,
+        stop: Sequence[int] | IntArray,
+        capacity: int | None = None,
+    ) -> Problem:
+        """Buffers with one span each and nothing else to obey; steps ``[start, stop)``."""
+        count = len(size_bytes)
+        zeros = np.zeros(count, dtype=np.int64)
+        return cls(
+            name=name,
+            size_bytes=np.asarray(size_bytes, dtype=np.int64),
+            guard_bytes=zeros,
+            alignment=zeros + 1,
+            span_owner=np.arange(count),
+            span=np.stack((start, stop), axis=1).astype(np.int64).reshape(-1, 2),
+            low=zeros,
+            high=zeros + MAX_NUMBER,
+            alias=zeros - 1,
+            capacity=capacity,
+        )
+
+    def __len__(self) -> int:
+        return len(self.size_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """Byte address of every buffer, shape ``(buffers,)``."""
+
+    address: IntArray

@@ -1,0 +1,56 @@
+"""Construction for instances whose pairs are too many to list: every block on all before it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ipuopt.compiled import kernel
+from ipuopt.models.placement.problem import IntArray
+from ipuopt.models.placement.space.heuristics import Packing
+from ipuopt.models.placement.space.instance import Instance
+
+
+@kernel
+def _stack(
+    order: IntArray,
+    begin: IntArray,
+    section: IntArray,
+    reserved: IntArray,
+    low: IntArray,
+    alignment: IntArray,
+    top: IntArray,
+    start: IntArray,
+) -> None:
+    """Place blocks in ``order``, each above the tops of its sections."""
+    for block in order:
+        at = low[block]
+        for entry in range(begin[block], begin[block + 1]):
+            at = max(at, top[section[entry]])
+        at = -(-at // alignment[block]) * alignment[block]
+        start[block] = at
+        for entry in range(begin[block], begin[block + 1]):
+            top[section[entry]] = at + reserved[entry]
+
+
+def skyline(instance: Instance) -> Packing | None:
+    """Blocks by area, in one pass; None where holes or windows leave no room above the others."""
+    count = len(instance)
+    by_owner = np.argsort(instance.owner, kind="stable")
+    begin = np.concatenate(([0], np.cumsum(np.bincount(instance.owner, minlength=count))))
+    area = np.bincount(instance.owner, instance.reserved, count)
+    start = np.zeros(count, dtype=np.int64)
+    _stack(
+        np.lexsort((-area, instance.low, -instance.hole)),
+        begin.astype(np.int64),
+        np.ascontiguousarray(instance.section[by_owner]),
+        np.ascontiguousarray(instance.reserved[by_owner]),
+        instance.low,
+        instance.alignment,
+        np.zeros(instance.sections, dtype=np.int64),
+        start,
+    )
+    if np.any(start > instance.last) or np.any((start != instance.low)[instance.hole == 1]):
+        return None
+    if len(instance.problem.apart):
+        return None
+    return Packing(start, instance.height(start))

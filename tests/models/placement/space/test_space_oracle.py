@@ -1,0 +1,220 @@
+"""Thousands of small address spaces against exhaustive search: search, CP-SAT, bounds, heuristics."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from ipuopt.limits import Limits
+from ipuopt.models.placement.space import Problem, check, place
+from ipuopt.models.placement.space.bounds import load_bound
+from ipuopt.models.placement.space.check import height
+from ipuopt.models.placement.space.exact import Model
+from ipuopt.models.placement.space.heuristics import climb, orders, packing
+from ipuopt.models.placement.space.instance import build
+from ipuopt.models.placement.space.search import FAILED, FOUND, search
+from ipuopt.models.placement.space.shape import start, tables_of
+from ipuopt.models.placement.space.skyline import skyline
+from ipuopt.report import SolveStatus
+from ipuopt.solvers import cpsat
+
+HIGHEST = 16
+"""Addresses of the exhaustive search; more than the sizes of any instance here add up to."""
+
+
+def plain_problem(seed: int) -> Problem:
+    """Five buffers with a size and a life each."""
+    random = np.random.default_rng(seed)
+    begin = random.integers(0, 5, 5)
+    sizes = random.integers(1, 4, 5)
+    return Problem.of(f"plain {seed}", sizes, begin, begin + random.integers(1, 4, 5))
+
+
+def rich_problem(seed: int) -> Problem:
+    """Four buffers with whatever a problem may have, each in a part of the instances."""
+    random = np.random.default_rng(seed)
+    count = 4
+    begin = random.integers(0, 4, count)
+    stop = begin + random.integers(0, 4, count)
+    again = stop + random.integers(1, 3, count)  # a second span for the first buffer
+    owner, span = np.arange(count), np.stack((begin, stop), axis=1)
+    if random.random() < 0.4:
+        owner = np.append(owner, 0)
+        span = np.concatenate((span, [[again[0], again[0] + random.integers(0, 3)]]))
+    size = random.integers(0 if random.random() < 0.3 else 1, 4, count)
+    low, high = np.zeros(count, dtype=np.int64), np.full(count, 99)
+    if random.random() < 0.5:
+        low[1] = random.integers(0, 5)
+    if random.random() < 0.2:
+        high[2] = random.integers(3, 9)
+    alignment = random.choice([1, 1, 2, 4], count) if random.random() < 0.5 else low + 1 - low
+    if random.random() < 0.2:  # a fixed address
+        low[3] = random.integers(0, 3) * alignment[3]
+        high[3] = low[3] + size[3]
+    alias = np.full(count, -1)
+    if random.random() < 0.3:
+        alias[random.permutation(count)[: random.integers(2, 4)]] = 7
+    pairs = random.permutation(np.array(list(itertools.combinations(range(count), 2))))
+    begin_hole = int(random.integers(0, 7))
+    return Problem(
+        name=f"rich {seed}",
+        size_bytes=size,
+        guard_bytes=random.integers(0, 2, count) * int(random.random() < 0.3),
+        alignment=alignment,
+        span_owner=owner,
+        span=span,
+        low=low,
+        high=high,
+        alias=alias,
+        apart=pairs[: random.integers(0, 3)] if random.random() < 0.4 else pairs[:0],
+        element_bytes=int(random.choice([2, 4])),
+        holes=np.array([[begin_hole, begin_hole + random.integers(0, 3)]])
+        if random.random() < 0.3
+        else np.zeros((0, 2), dtype=np.int64),
+    )
+
+
+def least_height(problem: Problem) -> int | None:
+    """Least height over all addresses below ``HIGHEST``; None if nothing is valid."""
+    count = len(problem)
+    lives = [
+        {step for who, (a, b) in zip(problem.span_owner, problem.span, strict=True) if who == i
+         for step in range(a, b)}
+        for i in range(count)
+    ]  # fmt: skip
+    size = problem.size_bytes.tolist()
+    reserved = (problem.size_bytes + problem.guard_bytes).tolist()
+    real = [i for i in range(count) if lives[i] and size[i]]
+    choices = []
+    for i in range(count):
+        own = [
+            a
+            for a in range(HIGHEST)
+            if a % problem.alignment[i] == 0
+            and problem.low[i] <= a <= problem.high[i] - size[i]
+            and not any(
+                i in real and a < z and v < a + reserved[i] for v, z in problem.holes.tolist()
+            )
+        ]
+        # What reserves nothing is free of all others, unless it is an alias.
+        choices.append(own if i in real or problem.alias[i] >= 0 else own[:1])
+    address = np.stack(np.meshgrid(*choices, indexing="ij"), axis=-1).reshape(-1, count)
+    keep = np.ones(len(address), dtype=bool)
+    for i, j in itertools.combinations(range(count), 2):
+        one, other = address[:, i], address[:, j]
+        aliases = problem.alias[i] >= 0 and problem.alias[i] == problem.alias[j]
+        if aliases:
+            keep &= one == other
+        if i in real and j in real:
+            if not aliases and lives[i] & lives[j]:
+                keep &= (one + reserved[i] <= other) | (other + reserved[j] <= one)
+            if [i, j] in problem.apart.tolist() or [j, i] in problem.apart.tolist():
+                e = problem.element_bytes
+                first = (one + reserved[i] - 1) // e < other // e
+                keep &= first | ((other + reserved[j] - 1) // e < one // e)
+    if not keep.any():
+        return None
+    tops = [address[keep, i] + reserved[i] for i in real]
+    return int(np.max(tops, axis=0).min()) if tops else 0
+
+
+def assert_all_agree(problem: Problem, best: int | None) -> None:
+    """Bound, heuristics and searches at, below and above the least height."""
+    try:
+        instance = build(problem)
+    except ValueError:
+        assert best is None
+        return
+    bound = load_bound(instance) * instance.unit
+    assert best is None or bound <= best
+    tables = tables_of(instance)
+    assert tables is not None
+    packings = [packing(tables, order, way) for order in orders(tables).values() for way in (0, 1)]
+    packings += [climb(tables, None, 0, 20, 1, lambda: False), skyline(instance)]
+    for found in packings:
+        if found is not None:
+            solution = instance.solution(found.start)
+            assert check(problem, solution) == ()
+            assert best is not None and best <= height(problem, solution)
+            assert height(problem, solution) == found.height * instance.unit
+    order = np.argsort(-instance.size, kind="stable").astype(np.int64)
+    table = np.zeros(1 << 10, dtype=np.uint64)
+    limits = range(HIGHEST, -1, -1) if best is None else (best + 1, best, best - 1)
+    for limit in limits:
+        for dynamic in (False, True):
+            units = limit // instance.unit
+            fits = best is not None and limit >= best
+            last = np.minimum(instance.last, units - instance.size)
+            if limit < bound or np.any((instance.low > last)[instance.hole == 0]):
+                assert not fits  # nothing is searched
+                continue
+            shape, state = start(tables, units, order, dynamic)
+            said = search(shape, state, table, units, 100_000, dynamic)
+            assert said == (FOUND if fits else FAILED), (problem.name, limit, best)
+            if fits:
+                solution = instance.solution(state.rest)
+                assert check(problem, solution) == ()
+                assert height(problem, solution) <= limit
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_plain_instances(part: int) -> None:
+    for seed in range(part * 50, (part + 1) * 50):
+        problem = plain_problem(seed)
+        assert_all_agree(problem, least_height(problem))
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_rich_instances(part: int) -> None:
+    outcomes = set()
+    for seed in range(part * 60, (part + 1) * 60):
+        problem = rich_problem(seed)
+        best = least_height(problem)
+        outcomes.add(best is None)
+        assert_all_agree(problem, best)
+    assert outcomes == {False, True}
+
+
+@pytest.mark.slow
+def test_thousands_of_instances() -> None:
+    for seed in range(10_000, 13_000):
+        for problem in (plain_problem(seed), rich_problem(seed)):
+            assert_all_agree(problem, least_height(problem))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_cpsat_alone(seed: int) -> None:
+    """The model without hint and without what the searches know."""
+    problem = rich_problem(seed)
+    best = least_height(problem)
+    try:
+        model = Model(build(problem), 0, HIGHEST)
+    except ValueError:
+        assert best is None
+        return
+    if not model.is_possible:
+        assert best is None
+        return
+    result = cpsat.run(model.cp, Limits(deterministic=True), name="test")
+    if best is None:
+        assert result.status is SolveStatus.INFEASIBLE
+        return
+    assert result.values is not None
+    solution = model.instance.solution(model.read(result.values))
+    assert check(problem, solution) == ()
+    assert height(problem, solution) == best == (result.bound or 0) * model.instance.unit
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_portfolio(seed: int) -> None:
+    problem = rich_problem(seed + 5000)
+    best = least_height(problem)
+    answer = place(problem, Limits(deterministic=True))
+    if best is None:
+        assert answer.report.status is SolveStatus.INFEASIBLE and answer.conflict is not None
+        return
+    assert answer.solution is not None and check(problem, answer.solution) == ()
+    assert answer.report.status is SolveStatus.OPTIMAL
+    assert answer.report.objective == best == answer.report.bound
