@@ -12,8 +12,8 @@ from ipuopt.models.placement.problem import IntArray
 from ipuopt.models.placement.space.shape import Tables
 from ipuopt.models.placement.space.state import FAR, Shape, aligned, pushed
 
-CHUNK = 64
-"""Moves of hill climbing between two looks at the clock."""
+CHUNK, CHUNK_EDGES = 64, 4_000_000
+"""Moves of hill climbing between two looks at the clock, and most edges of all these moves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,19 @@ def _ranges(p: Shape, block: int, start: IntArray, begin: IntArray, end: IntArra
             continue
         grain = p.grain[edge]
         lower = start[other] // grain * grain - p.over[edge]
-        at = count
-        while at > 0 and begin[at - 1] > lower:
-            begin[at], end[at] = begin[at - 1], end[at - 1]
-            at -= 1
-        begin[at], end[at] = lower, pushed(start[other], p.under[edge], grain)
+        begin[count], end[count] = lower, pushed(start[other], p.under[edge], grain)
         count += 1
+    gap = 1
+    while gap < count // 2:
+        gap = 3 * gap + 1
+    while gap > 0:  # Shell's sort: no memory, and quick where few are out of place
+        for k in range(gap, count):
+            lower, upper, at = begin[k], end[k], k
+            while at >= gap and begin[at - gap] > lower:
+                begin[at], end[at] = begin[at - gap], end[at - gap]
+                at -= gap
+            begin[at], end[at] = lower, upper
+        gap //= 3
     return count
 
 
@@ -199,8 +206,9 @@ def climb(
         order = np.argsort(found.start, kind="stable")
     start = np.zeros(len(instance), dtype=np.int64)
     random = np.array([seed * 2 + 1], dtype=np.int64)
-    for done in range(0, trials, CHUNK):
-        moves = min(CHUNK, trials - done)
+    chunk = max(1, min(CHUNK, CHUNK_EDGES // (1 + len(tables.shape.edge))))
+    for done in range(0, trials, chunk):
+        moves = min(chunk, trials - done)
         height = _climb(
             tables.shape,
             instance.low,

@@ -189,26 +189,32 @@ def _pairs(
     grain: int,
 ) -> IntArray | None:
     """Rows ``one, other, one_below, other_below, grain`` of the pairs that must not meet."""
-    by_section = np.lexsort((owner, section))
-    live = np.bincount(section, minlength=sections)
-    if int((live * (live - 1) // 2).sum()) > 16 * MAX_PAIRS:
-        return None
-    bounds = np.concatenate(([0], np.cumsum(live)))
+    order = np.lexsort((owner, section))
+    owner, section, reserved = owner[order], section[order], reserved[order]
     blocks = len(size)
-    keys = np.zeros(0, dtype=np.int64)
-    below, above = keys, keys
-    for k in range(sections):
-        here = by_section[bounds[k] : bounds[k + 1]]
-        one, other = np.triu_indices(len(here), 1)
-        more = owner[here[one]] * blocks + owner[here[other]]
-        keys = np.concatenate((keys, more))
-        below = np.concatenate((below, reserved[here[one]]))
-        above = np.concatenate((above, reserved[here[other]]))
-        if len(keys) > 2 * MAX_PAIRS or k + 1 == sections:
-            keys, entry = np.unique(keys, return_inverse=True)
-            if len(keys) > MAX_PAIRS:
-                return None
-            below, above = (_largest(values, entry, len(keys)) for values in (below, above))
+    entry = owner * sections + section
+    # Two blocks meet first where one of them begins; where sizes vary, every section counts.
+    fresh = ~np.isin(entry - 1, entry) | (section == 0) | (reserved != size[owner])
+    varying = np.zeros(blocks, dtype=bool)
+    varying[owner[reserved != size[owner]]] = True
+    fresh |= varying[owner]
+    live = np.bincount(section, minlength=sections)
+    begins = np.bincount(section[fresh], minlength=sections)
+    if int((live * begins).sum()) > 4 * MAX_PAIRS:
+        return None
+    # Every fresh entry with all entries of its section.
+    at = np.flatnonzero(fresh)
+    first = np.concatenate(([0], np.cumsum(live)))[section[at]]
+    many = live[section[at]]
+    one = np.repeat(at, many)
+    other = np.arange(len(one)) - np.repeat(np.cumsum(many) - many, many) + np.repeat(first, many)
+    one, other = np.minimum(one, other), np.maximum(one, other)  # owners ascend in a section
+    apart_blocks = owner[one] != owner[other]
+    one, other = one[apart_blocks], other[apart_blocks]
+    keys, group = np.unique(owner[one] * blocks + owner[other], return_inverse=True)
+    if len(keys) > MAX_PAIRS:
+        return None
+    below, above = (_largest(reserved[row], group, len(keys)) for row in (one, other))
     rows = np.stack((keys // blocks, keys % blocks, below, above, np.ones_like(keys)), axis=1)
     if not len(apart):
         return rows
