@@ -102,10 +102,10 @@ class PlaceOutcome:
         count = f"{len(owners)} buffer{'s' if len(owners) > 1 else ''}"
         if conflict.step is None:
             least = "" if conflict.minimal else " (fewer may be enough)"
-            return (
-                f"proven not to fit: {count} ({named}){least} have no placement in "
-                f"{conflict.free} bytes, with a load of {conflict.demand}"
-            )
+            where = "at all"
+            if self.capacity is not None:
+                where = f"in {conflict.free} bytes, with a load of {conflict.demand}"
+            return f"proven not to fit: {count} ({named}){least} have no placement {where}"
         return (
             f"proven not to fit: in step {conflict.step}, {count} need {conflict.demand} of "
             f"{conflict.free} bytes ({named})"

@@ -139,7 +139,9 @@ def test_fixed_offsets_and_hints() -> None:
     assert offsets(place(text))["a"] == 4
     clash = "id,lower,upper,size,offset\na,0,4,8,4\nb,1,3,4,8\n"
     outcome = place(clash)
-    assert outcome.exit_code == 3 and "2 buffers (a 8, b 4)" in outcome.stderr
+    assert (
+        outcome.exit_code == 3 and "2 buffers (a 8, b 4) have no placement at all" in outcome.stderr
+    )
     hinted = "id,lower,upper,size,hint\na,0,4,8,0\nb,1,3,4,8\n"
     assert json.loads(place(hinted, "--json").stdout)["objective"] == 12
 
@@ -160,29 +162,14 @@ def test_capacity() -> None:
     assert answer["status"] == "infeasible" and answer["conflict"]["buffers"] == ["a", "c"]
 
 
-# No two steps of these need more than 4, but 4 are not enough: found by exhaustive search.
-TIGHT = """id,lower,upper,size
-a,0,2,2
-b,0,1,1
-c,1,4,1
-d,2,3,1
-e,2,5,2
-f,4,6,1
-g,5,6,2
-"""
-
-
 def test_proof_by_search_names_few_buffers() -> None:
-    rows = "id,lower,upper,size\n" + "".join(
-        f"x{i},{lower},{upper},{size}\n"
-        for i, (lower, upper, size) in enumerate(
-            [(4, 5, 1), (0, 2, 1), (1, 5, 2), (0, 1, 2), (3, 6, 1), (5, 7, 2), (6, 8, 1), (2, 3, 1)]
-        )
-    )
-    outcome = place(rows, "--json")
-    answer = json.loads(outcome.stdout)
-    height, load = answer["objective"], answer["bound"]
-    assert outcome.exit_code == 0 and height == load
+    """10 bytes of 12 are needed, but the fixed buffer leaves pieces of 4 only; c is not to blame."""
+    text = "id,lower,upper,size,offset\nc,3,5,12,-1\na,0,3,4,4\nb,1,2,6,-1\n"
+    outcome = place(text, "--capacity", "12")
+    assert outcome.exit_code == 3
+    found = "2 buffers (b 6, a 4) have no placement in 12 bytes, with a load of 10"
+    assert found in outcome.stderr
+    assert place(text, "--capacity", "14").exit_code == 0
 
 
 def test_files_and_their_protection() -> None:

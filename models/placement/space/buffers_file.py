@@ -126,6 +126,7 @@ class _Reader:
                     rows.append(row)
                     lines.append(self.line)
         except csv.Error as error:
+            self.line = reader.line_num
             raise self.fail(str(error), "cells between commas") from None
         if not titles:
             raise self.fail("no header", f"a line with {', '.join(REQUIRED)}")

@@ -78,7 +78,7 @@ def by_load(instance: Instance, capacity: int) -> Conflict | None:
                 buffers=buffers,
                 step=int(instance.step[load.section]),
                 demand=needs * instance.unit,
-                free=free * instance.unit,
+                free=free * instance.unit + capacity % instance.unit,
                 minimal=True,
             )
             best = (len(buffers), -needs, conflict)

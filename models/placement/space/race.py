@@ -125,6 +125,8 @@ class Race:
                 self._easier(upper)
             if self._reach:
                 self._target = upper + 1 - self._reach
+            if self.best is None:
+                self._target = upper  # first whether there is a placement at all
             self._target = min(max(self._target, self.bound), upper)
             self._tried += 1
             self._number += 1

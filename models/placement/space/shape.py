@@ -132,7 +132,8 @@ def start(tables: Tables, limit: int, order: IntArray, dynamic: bool) -> tuple[S
     owner = np.repeat(np.arange(count), np.diff(tables.shape.at_start))
     clipped = np.minimum(tables.shape.reserved, length[owner])
     reserved = np.where(instance.hole[owner] == 1, clipped, tables.shape.reserved)
-    placed = (instance.hole == 1) & (length == 0)
+    # Aliases that are all empty form a block without size, which rests where it may be.
+    placed = ((instance.hole == 1) & (length == 0)) | (instance.size == 0)
     last = np.where(instance.hole == 1, instance.last, limit - instance.size)
     shape = tables.shape._replace(
         order=order,

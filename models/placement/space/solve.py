@@ -120,7 +120,7 @@ def place(
     )
     portfolio = Portfolio(race, limits, instance.unit)
     portfolio.run(searches=searches, solver=solver)
-    if race.best is None and race.bound > most:
+    if race.best is None and race.bound > race.ceiling:
         return _infeasible(instance, race.bound, race.source, limits, begin)
     run = replace(run, solver=portfolio.solver, note="; ".join(portfolio.notes))
     return _answer(

@@ -131,7 +131,9 @@ def assert_all_agree(problem: Problem, best: int | None) -> None:
     assert best is None or bound <= best
     tables = tables_of(instance)
     assert tables is not None
-    packings = [packing(tables, order, way) for order in orders(tables).values() for way in (0, 1)]
+    packings = [
+        packing(tables, order, way) for order in orders(tables).values() for way in (False, True)
+    ]
     packings += [climb(tables, None, 0, 20, 1, lambda: False), skyline(instance)]
     for found in packings:
         if found is not None:
