@@ -68,10 +68,10 @@ def demand(instance: Instance, blocks: IntArray, reserved: IntArray) -> int:
     """Units that blocks of one section take up, one on the other.
 
     All their addresses are multiples of the common divisor of the alignments, so that each but the
-    topmost is followed by an address that is one.
+    topmost is followed by an address that is one. What lies between may be a hole, though.
     """
-    if not len(blocks):
-        return 0
+    if not len(blocks) or instance.hole.any():
+        return int(reserved.sum())
     step = int(np.gcd.reduce(instance.alignment[blocks]))
     slack = -reserved % step
     return int(reserved.sum() + slack.sum() - slack.max())

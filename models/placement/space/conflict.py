@@ -102,12 +102,12 @@ def _without(problem: Problem, keep: IntArray) -> Problem:
 def _cannot(problem: Problem, capacity: int) -> bool:
     """Whether a bounded search proves that the buffers do not fit."""
     instance = build(problem)
-    if by_load(instance, capacity) is not None:
+    limit = capacity // instance.unit
+    if instance.leaves_out(limit) or by_load(instance, capacity) is not None:
         return True
     tables = tables_of(instance)
     if tables is None:
         return False
-    limit = capacity // instance.unit
     order = np.lexsort((-instance.size * tables.width, -tables.width)).astype(np.int64)
     shape, state = start(tables, limit, order, True)
     quick = packing(tables, order, False)

@@ -58,12 +58,14 @@ class Model:
     def _overlaps(self, most: int) -> None:
         """(S1) and (S6): one box a run of sections with one reserved size."""
         instance = self.instance
+        if not len(instance.owner):
+            return
         lives, spans = [], []
         order = np.lexsort((instance.section, instance.owner))
         owner, section = instance.owner[order], instance.section[order]
         reserved = instance.reserved[order]
         breaks = (np.diff(owner) != 0) | (np.diff(section) != 1) | (np.diff(reserved) != 0)
-        begins = np.concatenate(([0], np.flatnonzero(breaks) + 1)) if len(owner) else owner
+        begins = np.concatenate(([0], np.flatnonzero(breaks) + 1))
         for begin, end in zip(begins, np.append(begins[1:], len(owner)), strict=True):
             block, size = int(owner[begin]), int(reserved[begin])
             if instance.hole[block]:

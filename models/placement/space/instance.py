@@ -70,6 +70,11 @@ class Instance:
     def __len__(self) -> int:
         return len(self.size)
 
+    def leaves_out(self, limit: int) -> bool:
+        """Whether a block has no address at all within ``limit`` units."""
+        last = np.minimum(self.last, limit - self.size)
+        return bool(np.any((self.low > last)[self.hole == 0]))
+
     def height(self, start: IntArray) -> int:
         """Height in units; holes do not count."""
         return int((start + self.size)[self.hole == 0].max(initial=0))
@@ -114,15 +119,10 @@ def _sections(start: IntArray, stop: IntArray) -> IntArray:
 
 
 def build(problem: Problem) -> Instance:
-    """Blocks, sections and pairs of ``problem``.
-
-    Raises
-    ------
-    ValueError
-        If two aliases that are not empty may not share an element: no placement exists.
-    """
+    """Blocks, sections and pairs of ``problem``."""
     group, real = _groups(problem)
-    count, holes = int(group.max(initial=-1)) + 1, len(problem.holes)
+    hole = problem.holes[problem.holes[:, 0] < problem.holes[:, 1]]
+    count, holes = int(group.max(initial=-1)) + 1, len(hole)
     member = np.flatnonzero(group >= 0)
     low = np.zeros(count, dtype=np.int64)
     np.maximum.at(low, group[member], problem.low[member])
@@ -135,11 +135,12 @@ def build(problem: Problem) -> Instance:
     bytes_ = np.where(real, problem.size_bytes + problem.guard_bytes, 0)
     apart = problem.apart[real[problem.apart].all(axis=1)] if len(problem.apart) else problem.apart
     apart = apart[apart[:, 0] != apart[:, 1]]
-    if np.any(group[apart[:, 0]] == group[apart[:, 1]]):
-        raise ValueError(f"{problem.name}: aliases that may not share an element")
+    itself = group[apart[:, 0]] == group[apart[:, 1]]
+    last[group[apart[itself, 0]]] = -1  # aliases that are apart have no address
+    apart = apart[~itself]
     element = problem.element_bytes if len(apart) else 0
     fixed = np.array([element], dtype=np.int64)
-    unit = _unit(np.concatenate((bytes_, low, problem.holes.ravel(), fixed)), alignment)
+    unit = _unit(np.concatenate((bytes_, low, hole.ravel(), fixed)), alignment)
     keep = (problem.span[:, 0] < problem.span[:, 1]) & real[problem.span_owner]
     span, of = problem.span[keep], problem.span_owner[keep]
     steps = _sections(span[:, 0], span[:, 1]) if len(span) else np.zeros(1, dtype=np.int64)
@@ -151,7 +152,7 @@ def build(problem: Problem) -> Instance:
     reserved = np.zeros(len(key), dtype=np.int64)
     np.maximum.at(reserved, entry, bytes_[of[which]] // unit)
     everywhere = np.tile(np.arange(len(steps)), holes)
-    lengths = (problem.holes[:, 1] - problem.holes[:, 0]).clip(min=0) // unit
+    lengths = (hole[:, 1] - hole[:, 0]) // unit
     owner = np.concatenate(
         (key // len(steps), np.repeat(np.arange(count, count + holes), len(steps)))
     )
@@ -159,7 +160,7 @@ def build(problem: Problem) -> Instance:
     reserved = np.concatenate((reserved, np.repeat(lengths, len(steps))))
     size = np.zeros(count + holes, dtype=np.int64)
     np.maximum.at(size, owner, reserved)
-    begin = problem.holes[:, 0] // unit
+    begin = hole[:, 0] // unit
     kept = np.append(np.full(count, 0), np.ones(holes, dtype=np.int64))
     return Instance(
         problem=problem,

@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ipuopt.errors import CheckError
 from ipuopt.limits import Limits
 from ipuopt.models.placement.space.bounds import load_bound
@@ -93,8 +91,7 @@ def place(
         most = problem.capacity // instance.unit
     bound = load_bound(instance)
     limits.on_bound(STAGE, bound * instance.unit)
-    last = np.where(instance.hole == 1, instance.last, most - instance.size)
-    if bound > most or np.any(instance.low > np.minimum(instance.last, last)):
+    if bound > most or instance.leaves_out(most):
         return _infeasible(instance, bound, "load", limits, begin)
     tables = tables_of(instance)
     if tables is None:
