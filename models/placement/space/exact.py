@@ -43,7 +43,7 @@ class Model:
             unit, size = int(instance.alignment[block]), int(instance.size[block])
             first = -(-int(instance.low[block]) // unit)
             last = int(instance.last[block])
-            if not instance.hole[block]:
+            if size and not instance.hole[block]:
                 last = min(last, most - size)
             last //= unit
             if last < first:
@@ -52,7 +52,7 @@ class Model:
             slot = self.cp.new_int_var(first, last, f"slot[{block}]")
             self.slot.append(slot)
             self.start.append(slot * unit)
-            if not instance.hole[block]:
+            if size and not instance.hole[block]:
                 self.cp.add(slot * unit + size <= self.height)
 
     def _overlaps(self, most: int) -> None:
@@ -81,8 +81,8 @@ class Model:
     def _apart(self) -> None:
         """(S5): one of the two ends before the element in which the other begins."""
         assert self.instance.pairs is not None
-        for one, other, below, above, grain in self.instance.pairs.tolist():
-            if grain == 1:
+        for one, other, below, above, grain, apart in self.instance.pairs.tolist():
+            if not apart:
                 continue
             before = self.cp.new_bool_var(f"before[{one},{other}]")
             self.before[one, other, below, above, grain] = before

@@ -47,7 +47,8 @@ class Instance:
     step
         A step of every section, for messages.
     pairs
-        Rows ``one, other, one_below, other_below, grain`` of blocks that must not meet: the least distance from ``one`` to an ``other`` above it
+        Rows ``one, other, one_below, other_below, grain, apart`` of blocks that must not meet, at most one
+        that is apart and one that is not for two blocks: the least distance from ``one`` to an ``other`` above it
         and the reverse; the upper address is then rounded up to ``grain`` (1, or an element).
         None where there are more than :data:`MAX_PAIRS`.
     """
@@ -72,12 +73,12 @@ class Instance:
 
     def leaves_out(self, limit: int) -> bool:
         """Whether a block has no address at all within ``limit`` units."""
-        last = np.minimum(self.last, limit - self.size)
+        last = np.where(self.size > 0, np.minimum(self.last, limit - self.size), self.last)
         return bool(np.any((self.low > last)[self.hole == 0]))
 
     def height(self, start: IntArray) -> int:
-        """Height in units; holes do not count."""
-        return int((start + self.size)[self.hole == 0].max(initial=0))
+        """Height in units; holes and what is empty do not count."""
+        return int((start + self.size)[(self.hole == 0) & (self.size > 0)].max(initial=0))
 
     def solution(self, start: IntArray) -> Solution:
         """Addresses in bytes of all buffers."""
@@ -141,6 +142,7 @@ def build(problem: Problem) -> Instance:
     element = problem.element_bytes if len(apart) else 0
     fixed = np.array([element], dtype=np.int64)
     unit = _unit(np.concatenate((bytes_, low, hole.ravel(), fixed)), alignment)
+    apart = np.concatenate((group[apart], bytes_[apart] // unit), axis=1)
     keep = (problem.span[:, 0] < problem.span[:, 1]) & real[problem.span_owner]
     span, of = problem.span[keep], problem.span_owner[keep]
     steps = _sections(span[:, 0], span[:, 1]) if len(span) else np.zeros(1, dtype=np.int64)
@@ -176,7 +178,7 @@ def build(problem: Problem) -> Instance:
         reserved=reserved,
         sections=len(steps),
         step=steps,
-        pairs=_pairs(owner, section, reserved, size, len(steps), group[apart], element // unit),
+        pairs=_pairs(owner, section, reserved, size, len(steps), apart, element // unit),
     )
 
 
@@ -189,7 +191,7 @@ def _pairs(
     apart: IntArray,
     grain: int,
 ) -> IntArray | None:
-    """Rows ``one, other, one_below, other_below, grain`` of the pairs that must not meet."""
+    """Rows ``one, other, one_below, other_below, grain, apart`` of the pairs that must not meet."""
     order = np.lexsort((owner, section))
     owner, section, reserved = owner[order], section[order], reserved[order]
     blocks = len(size)
@@ -216,16 +218,19 @@ def _pairs(
     if len(keys) > MAX_PAIRS:
         return None
     below, above = (_largest(reserved[row], group, len(keys)) for row in (one, other))
-    rows = np.stack((keys // blocks, keys % blocks, below, above, np.ones_like(keys)), axis=1)
-    if not len(apart):
-        return rows
-    pair = np.sort(apart, axis=1)
-    pair = np.unique(pair, axis=0)
-    extra = np.stack(
-        (*pair.T, size[pair[:, 0]], size[pair[:, 1]], np.full(len(pair), grain)), axis=1
+    rows = np.stack(
+        (keys // blocks, keys % blocks, below, above, np.ones_like(keys), np.zeros_like(keys)),
+        axis=1,
     )
-    plain = ~np.isin(rows[:, 0] * blocks + rows[:, 1], pair @ np.array((blocks, 1)))
-    return np.concatenate((rows[plain], extra))
+    # Aliases that are apart from others count with their own bytes, whatever their block has.
+    swapped = apart[:, 0] > apart[:, 1]
+    apart = np.where(swapped[:, None], apart[:, [1, 0, 3, 2]], apart)
+    key, group = np.unique(apart[:, 0] * blocks + apart[:, 1], return_inverse=True)
+    distances = [_largest(apart[:, column], group, len(key)) for column in (2, 3)]
+    marks = np.full(len(key), grain), np.ones(len(key), dtype=np.int64)
+    return np.concatenate(
+        (rows, np.stack((key // blocks, key % blocks, *distances, *marks), axis=1))
+    )
 
 
 def _largest(values: IntArray, entry: IntArray, count: int) -> IntArray:

@@ -44,7 +44,7 @@ def tables_of(instance: Instance) -> Tables | None:
     if instance.pairs is None:
         return None
     count, sections = len(instance), instance.sections
-    one, other, below, above, grain = instance.pairs.T
+    one, other, below, above, grain, apart = instance.pairs.T
     edge_start, edge, over, under, grains = _rows(
         np.concatenate((one, other)),
         count,
@@ -61,7 +61,7 @@ def tables_of(instance: Instance) -> Tables | None:
     np.maximum.at(stop, instance.owner, instance.section + 1)
     idle = stop == 0  # aliases of empty buffers only: part of the first section
     first[idle], stop[idle] = 0, 1
-    for a, b in instance.pairs[grain != 1, :2].tolist():
+    for a, b in instance.pairs[apart == 1, :2].tolist():
         first[[a, b]], stop[[a, b]] = min(first[a], first[b]), max(stop[a], stop[b])
     reach = instance.size.copy()
     np.maximum.at(reach, np.repeat(np.arange(count), np.diff(edge_start)), over + grains - 1)
@@ -105,7 +105,7 @@ def _twins(tables: Tables, order: IntArray) -> IntArray:
     twin = np.full(len(order), -1, dtype=np.int64)
     grained = np.zeros(len(order), dtype=bool)
     if instance.pairs is not None:
-        grained[instance.pairs[instance.pairs[:, 4] != 1, :2].ravel()] = True
+        grained[instance.pairs[instance.pairs[:, 5] == 1, :2].ravel()] = True
     for block in order[::-1].tolist():
         if grained[block] or instance.hole[block]:
             continue

@@ -69,7 +69,7 @@ def rich_problem(seed: int) -> Problem:
         high=high,
         alias=alias,
         apart=pairs[: random.integers(0, 3)] if random.random() < 0.4 else pairs[:0],
-        element_bytes=int(random.choice([2, 4])),
+        element_bytes=int(random.choice([1, 2, 4])),
         holes=np.array([[begin_hole, begin_hole + random.integers(0, 3)]])
         if random.random() < 0.3
         else np.zeros((0, 2), dtype=np.int64),
