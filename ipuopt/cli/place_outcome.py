@@ -8,7 +8,8 @@ from pathlib import Path
 
 from ipuopt.cli.interrupts import EXIT_INTERRUPTED
 from ipuopt.cli.solve import EXIT_LIMIT
-from ipuopt.cli.table import aligned, duration, percent, thousands
+from ipuopt.cli.table import aligned
+from ipuopt.figures import duration, percent, thousands
 from ipuopt.models.placement.space import Answer
 from ipuopt.models.placement.space.buffers_file import BuffersFile
 from ipuopt.options import Setting
