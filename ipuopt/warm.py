@@ -27,6 +27,9 @@ KERNEL = "insertion._insert_all"
 KEPT_STATES = 4
 """States of the sources whose machine code is kept: some installations side by side."""
 
+UNUSED_AFTER_S = 86_400.0
+"""Age of a state in seconds before it may go: a run of another installation may write into it."""
+
 
 def start_if_cold() -> subprocess.Popen[bytes] | None:
     """Start the child when the cache holds no code yet; None when it does, or where it is unknown.
@@ -49,11 +52,11 @@ def start_if_cold() -> subprocess.Popen[bytes] | None:
 
 
 def _prune(folder: Path) -> None:
-    """Keep the latest folders of machine code."""
-    states = [state for state in folder.glob("*") if state.is_dir()]
-    states.sort(key=lambda state: state.stat().st_mtime)
-    for state in states[:-KEPT_STATES]:
-        shutil.rmtree(state, ignore_errors=True)
+    """Keep the latest folders of machine code, and all that are young."""
+    ages = [(time.time() - state.stat().st_mtime, state) for state in folder.glob("*/")]
+    for age_s, state in sorted(ages)[KEPT_STATES:]:
+        if age_s > UNUSED_AFTER_S:
+            shutil.rmtree(state, ignore_errors=True)
 
 
 def main() -> None:

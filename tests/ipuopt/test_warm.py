@@ -64,6 +64,13 @@ def test_old_states_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert kept == {f"state{age}" for age in range(warm.KEPT_STATES)}
 
 
+def test_young_states_are_kept(tmp_path: Path) -> None:
+    for number in range(warm.KEPT_STATES + 2):
+        (tmp_path / f"state{number}").mkdir()
+    warm._prune(tmp_path)
+    assert len(list(tmp_path.iterdir())) == warm.KEPT_STATES + 2
+
+
 def test_stamp_follows_the_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A module of kernels that changes gives another folder."""
     (tmp_path / "module.py").write_text("\n@kernel\ndef a() -> int: ...\n")
