@@ -277,6 +277,7 @@ def test_print_config(monkeypatch: pytest.MonkeyPatch) -> None:
         "deterministic  False   default",
         "memory_limit   none    default",
         "solver         auto    default",
+        "cluster        none    default",
     ]
     config = json.loads(_run("tiny.yaml", "--print-config", "--json").stdout)
     assert config["threads"] == {"value": 3, "origin": "IPUOPT_THREADS"}
