@@ -30,7 +30,7 @@ TIME_LIMIT_S = 60.0
 """Default limit in seconds: what is not placed or proven by then rarely is in five minutes."""
 
 
-@click.command()
+@click.command(epilog="Example: ipuopt place buffers.csv --capacity 1MiB -o placed.csv")
 @click.argument("buffers", type=click.Path(path_type=Path), metavar="BUFFERS.csv")
 @click.option(
     "--capacity",
@@ -63,9 +63,7 @@ def place(
     """Place buffers in one address space.
 
     BUFFERS.csv is MiniMalloc's format: id, lower, upper, size, and optionally alignment, hint,
-    gaps, offset; - reads standard input. Prints the file with an offset for every buffer. Example:
-
-    ipuopt place buffers.csv --capacity 1MiB -o placed.csv
+    gaps, offset; - reads standard input. Prints the file with an offset for every buffer.
     """
     settings = resolve({k: v for k, v in flags.items() if v is not None}, os.environ, {})
     if settings["time_limit"].origin == "default":

@@ -20,8 +20,8 @@ from ipuopt.models.placement.space.skyline import skyline
 from ipuopt.report import SolveStatus
 from ipuopt.solvers import cpsat
 
-HIGHEST = 16
-"""Addresses of the exhaustive search; more than the sizes of any instance here add up to."""
+HIGHEST = 24
+"""Addresses of the exhaustive search; room for all sizes, alignments and the hole."""
 
 
 def plain_problem(seed: int) -> Problem:
