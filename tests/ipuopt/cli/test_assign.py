@@ -17,7 +17,7 @@ from click.testing import Result as Outcome
 
 from ipuopt.cli import main
 
-PAGE = Path(__file__).parents[2] / "docs" / "assign.md"
+PAGE = Path(__file__).parents[3] / "docs" / "assign.md"
 
 # Five nodes, of which two strategies have to give way to the limit: 445, found by hand.
 EXAMPLE: dict[str, Any] = {

@@ -19,7 +19,7 @@ from ipuopt.workload import TensorKind, Workload, from_dict, load, to_dict
 from ipuopt.workload.document import parse
 from ipuopt.workload.operators import OPERATORS
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 
 
 def _mlp() -> dict[str, Any]:

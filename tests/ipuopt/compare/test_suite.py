@@ -14,7 +14,7 @@ from ipuopt.compare import CaseResult, load_suite, summary
 from ipuopt.compare.suite import geometric_mean
 from ipuopt.errors import InputError
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 
 
 def report(heuristic: int | None, objective: int, bound: int | None, *proven: bool) -> Any:

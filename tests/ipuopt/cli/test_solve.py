@@ -398,7 +398,7 @@ def test_usage(arguments: tuple[str, ...], message: str) -> None:
     assert os.listdir() == ["tiny.yaml"]
 
 
-BAD = Path(__file__).parent.parent / "instances" / "bad"
+BAD = Path(__file__).parents[2] / "instances" / "bad"
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in BAD.glob("*.[yj]*")))

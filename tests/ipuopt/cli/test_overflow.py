@@ -15,7 +15,7 @@ from ipuopt.models import mapping
 from ipuopt.models.mapping.space import build_space
 from ipuopt.workload import load
 
-FOLDER = Path(__file__).parents[1] / "instances" / "overflow"
+FOLDER = Path(__file__).parents[2] / "instances" / "overflow"
 
 CASES = sorted(path.stem for path in FOLDER.glob("*.txt"))
 """Workloads by name; those that end in ``.plan`` with the plan of that name."""

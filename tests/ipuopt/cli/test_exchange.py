@@ -237,7 +237,7 @@ def test_bad_usage_is_one_line(arguments: tuple[str, ...], words: str) -> None:
     assert outcome.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("file", sorted(Path(__file__).parents[1].glob("instances/snapshots/*")))
+@pytest.mark.parametrize("file", sorted(Path(__file__).parents[2].glob("instances/snapshots/*")))
 def test_bad_snapshots(file: Path) -> None:
     """One line that names phase, transfer and field, or what of the file is wrong."""
     expected = file.parent.parent / "snapshots.txt"

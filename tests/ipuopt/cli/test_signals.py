@@ -166,7 +166,7 @@ def test_signal_at_any_time(
     number: signal.Signals, tmp_path: Path, until_handled: UntilHandled
 ) -> None:
     """One line, no traceback, from the moment the handlers stand until programs are complete."""
-    example = Path(__file__).parents[2] / "examples" / "siglip-mlp.yaml"
+    example = Path(__file__).parents[3] / "examples" / "siglip-mlp.yaml"
     command = [sys.executable, "-m", "ipuopt", "solve", str(example), "-q"]
     for delay_s in (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 2.5, 3):
         process = subprocess.Popen(

@@ -13,7 +13,7 @@ from ipuopt.cli import main
 from ipuopt.cli.log_solve import comparison, comparison_lines
 from ipuopt.peerlog import read_log, tables
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "peer-build.log"
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "peer-build.log"
 
 
 def run(*arguments: str, text: str | None = None) -> Any:

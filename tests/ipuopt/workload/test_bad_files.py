@@ -9,7 +9,7 @@ import pytest
 from ipuopt.errors import InputError
 from ipuopt.workload import load
 
-FOLDER = Path(__file__).parent.parent / "instances" / "bad"
+FOLDER = Path(__file__).parents[2] / "instances" / "bad"
 EXPECTED = {
     line.partition(":")[0]: line
     for line in (FOLDER / "expected.txt").read_text(encoding="utf-8").splitlines()

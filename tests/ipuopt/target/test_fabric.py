@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ipuopt.target.constants import TILES
 from ipuopt.target.fabric import PARTNER, PHYSICAL, ROW, direction, early, time_to_mux
 
-EXTRACT = Path(__file__).parent.parent / "instances" / "ipu21_routes.json"
+EXTRACT = Path(__file__).parents[2] / "instances" / "ipu21_routes.json"
 TILE = st.integers(0, TILES - 1)
 
 
