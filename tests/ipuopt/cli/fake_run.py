@@ -105,8 +105,9 @@ def main() -> None:
         plan: object = None,
         events: Events,
         started_s: float,
+        workers: object = None,
     ) -> Result:
-        del options, plan, started_s
+        del options, plan, started_s, workers
         events.on_stage("mapping")
         if behaviour == "published":
             events.on_result(replace(result, workload=workload, limit=Limit.TIME))
