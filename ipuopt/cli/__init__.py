@@ -16,6 +16,7 @@ from ipuopt.cli.inspect import inspect
 from ipuopt.cli.log import log
 from ipuopt.cli.place import place
 from ipuopt.cli.report import report
+from ipuopt.cli.run import run
 from ipuopt.cli.solve import solve
 from ipuopt.cli.versions import versions
 
@@ -26,7 +27,7 @@ __all__ = ["main"]
     cls=Commands,
     invoke_without_command=True,
     epilog="Example: ipuopt solve examples/mlp-tiny.yaml, then: ipuopt report runs/mlp-tiny",
-    commands=[solve, assign, check, compare, exchange, inspect, log, place, report, versions],
+    commands=[solve, assign, check, compare, exchange, inspect, log, place, report, run, versions],
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package_name="ipuopt")

@@ -1,0 +1,224 @@
+"""All tiles of a chip, kept in step: code, kernels, phases, batches of the host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from ipuopt.codegen.kernels.meaning import act
+from ipuopt.codegen.package import Package
+from ipuopt.codegen.package.listing import missing_kernels
+from ipuopt.device import code, fabric, packets
+from ipuopt.device.decode import Words
+from ipuopt.device.faults import FAULTS, STOPS
+from ipuopt.errors import CheckError
+from ipuopt.layout import IntArray
+from ipuopt.target.constants import TILES, WORD_BYTES
+from ipuopt.target.fabric import PHYSICAL, Int8Array, direction, time_to_mux
+from ipuopt.target.memory import BASE, SIZE
+
+Table = TypeVar("Table", IntArray, Int8Array)
+_RETURN, _OUTPUT = 10, 2
+_ARGUMENTS = 8
+
+
+def by_physical(table: Table) -> Table:
+    """A table of routes, by physical tiles."""
+    result = np.empty_like(table)
+    result[np.ix_(PHYSICAL, PHYSICAL)] = table
+    return result
+
+
+def _error(label: str, message: str) -> CheckError:
+    return CheckError("simulation", ((label, message),))
+
+
+@dataclass(slots=True)
+class Machine:
+    """Memory and state of all tiles; only pages of memory that are written take room.
+
+    Attributes
+    ----------
+    memory
+        Words, shape ``(1472, 159744)``, by physical tile.
+    pages
+        Words of the host's attached pages, in exchange space.
+    phases
+        Events of the phases so far, one a phase.
+    calls
+        How often each kernel has run.
+    """
+
+    package: Package
+    memory: Words
+    pages: Words
+    phases: list[int] = field(default_factory=list)
+    calls: dict[str, int] = field(default_factory=dict)
+    state: IntArray = field(default_factory=lambda: np.full(TILES, code.RUNNING))
+    place: IntArray = field(default_factory=lambda: np.zeros(TILES, np.int64))
+    zone: IntArray = field(default_factory=lambda: np.zeros(TILES, np.int64))
+    answers: IntArray = field(default_factory=lambda: np.zeros(TILES, np.int64))
+    registers: IntArray = field(default_factory=lambda: np.zeros((TILES, 16), np.int64))
+    specials: IntArray = field(default_factory=lambda: np.zeros((TILES, code.SPECIALS), np.int64))
+    sent: IntArray = field(default_factory=lambda: np.zeros((TILES, 2), np.int64))
+    outgoing: Words = field(default_factory=lambda: packets.no_words(TILES, code.MOST_WORDS))
+    _kernels: dict[int, str] = field(default_factory=dict)
+    _routes: tuple[fabric.Small, fabric.Flags] | None = None
+
+    @classmethod
+    def load(cls, package: Package) -> Machine:
+        """Memory as a loader leaves it, all tiles at their entry."""
+        memory = np.zeros((TILES, SIZE // WORD_BYTES), np.uint32)
+        size = sum(length for _, length in package.host.pages)
+        machine = cls(package, memory, np.zeros(size // WORD_BYTES, np.uint32))
+        for image in package.tiles:
+            content = memory[image.physical_tile].view(np.uint8)
+            for segment in image.segments:
+                start = segment.address - BASE
+                content[start : start + len(segment.data)] = np.frombuffer(segment.data, np.uint8)
+            machine.place[image.physical_tile] = min(s.address for s in image.segments)
+        missing = set(missing_kernels(package))
+        machine._kernels = {at: name for name, at in package.symbols if name in missing}
+        time, way = by_physical(time_to_mux()), by_physical(direction())
+        machine._routes = time.astype(np.int16), way.astype(np.int8)
+        return machine
+
+    def run(self) -> None:
+        """Go on until every tile has ended or all wait for a grant of the host.
+
+        Raises
+        ------
+        CheckError
+            With what went wrong, tile, and address or event.
+        """
+        while True:
+            self._settle()
+            if (self.state == code.COUNTED).any():
+                self._batch()
+            elif not self._meet(granted=False):
+                return
+
+    def grant(self) -> None:
+        """Let all tiles pass the synchronisation at which they wait for the host.
+
+        Raises
+        ------
+        CheckError
+            If they wait for no such one.
+        """
+        if not self._meet(granted=True):
+            raise _error("step", "found a grant of the host and no tile that waits for it")
+
+    def _settle(self) -> None:
+        """Run code, kernels and phases until every tile waits."""
+        while True:
+            code.advance(
+                self.memory,
+                self.registers,
+                self.place,
+                self.state,
+                self.zone,
+                self.answers,
+                self.specials,
+                self.outgoing,
+                self.sent,
+            )
+            for tile in np.flatnonzero(self.state >= code.NO_INSTRUCTION).tolist():
+                label, message = STOPS[int(self.state[tile])]
+                raise _error(label, f"tile {tile}: {message} at {self.place[tile]:#x}")
+            called = np.flatnonzero(self.state == code.TRAP)
+            for tile in called.tolist():
+                self._call(tile)
+            rows = np.flatnonzero(self.state == code.ROW)
+            if not len(called) and len(rows):
+                self._phase(rows)
+            if not len(called) and not len(rows):
+                return
+
+    def _call(self, tile: int) -> None:
+        """The kernel at which a tile stands, by its meaning."""
+        name = self._kernels.get(int(self.place[tile]))
+        if name is None:
+            raise _error("code", f"tile {tile}: found a trap at {self.place[tile]:#x}")
+        arguments = self.registers[tile, _OUTPUT : _OUTPUT + _ARGUMENTS].tolist()
+        act(name, arguments, self.memory[tile].view(np.uint8), BASE)
+        self.calls[name] = self.calls.get(name, 0) + 1
+        self._return(tile)
+
+    def _return(self, tiles: int | IntArray) -> None:
+        self.place[tiles] = self.registers[tiles, _RETURN]
+        self.state[tiles] = code.RUNNING
+
+    def _phase(self, tiles: IntArray) -> None:
+        """Rows of all tiles that have passed the same synchronisation."""
+        late = tiles[self.zone[tiles] != code.PHASES]
+        if len(late):
+            raise _error("step", f"tile {late[0]}: found a row without a synchronisation before it")
+        busy = tiles[self.specials[tiles, code.INCOMING_MUX] != fabric.NEUTRAL]
+        if len(busy):
+            raise _error("mux", f"tile {busy[0]}: found a source selected before the phase")
+        assert self._routes is not None
+        bases = self.specials[tiles][:, [code.INCOMING_BASE, code.OUTGOING_BASE]]
+        done = np.zeros(len(tiles), np.int64)
+        rows = self.place[tiles]
+        found, tile, event, detail = fabric.run_phase(
+            self.memory, tiles, rows, bases, *self._routes, done
+        )
+        if found != fabric.FINE:
+            label, message = FAULTS[found]
+            where = f"phase {len(self.phases)}: tile {tile}: event {event}"
+            raise _error(label, f"{where}: {message.format(detail)}")
+        self.phases.append(int(done.max()))
+        self.zone[tiles] = code.LOCAL
+        self._return(tiles)
+
+    def _batch(self) -> None:
+        """Packets of all tiles that wait for words from the host."""
+        packets.batch(
+            np.flatnonzero(self.state == code.COUNTED),
+            np.flatnonzero((self.zone == code.WITH_HOST) | self._asked()),
+            self.sent[:, 0],
+            self.outgoing,
+            self.specials[:, code.DOWN_COUNT],
+            self.specials[:, code.INCOMING_MUX],
+            self.memory,
+            BASE,
+            self.pages,
+        )
+        waiting = self.state == code.COUNTED
+        self.place[waiting] += WORD_BYTES
+        self.state[waiting] = code.RUNNING
+        self.sent[:] = 0
+
+    def _asked(self) -> IntArray:
+        """Requesters that transfer nothing themselves and stand at the end of the batch."""
+        ends = (self.state == code.SYNC) & (self.zone == code.ALL_TILES)
+        result: IntArray = ends & (self.sent[:, 0] > 0)
+        return result
+
+    def _meet(self, *, granted: bool) -> bool:
+        """Let all tiles pass a synchronisation, if it is one of the asked kind; whether they did."""
+        at, answering = self.state == code.SYNC, self.state == code.ANSWERED
+        ended = self.state == code.ENDED
+        if ended.all():
+            return False
+        if ended.any():
+            gone, left = np.flatnonzero(ended)[0], np.flatnonzero(~ended)[0]
+            raise _error("step", f"tile {gone} has ended, tile {left} waits: out of step")
+        zones = set(self.zone[at].tolist())
+        if code.PHASES in zones and len(zones) > 1:
+            some = np.flatnonzero(at & (self.zone == code.PHASES))[0]
+            other = np.flatnonzero(at & (self.zone != code.PHASES))[0]
+            raise _error("step", f"tile {some} waits for a phase, tile {other} for the host")
+        if bool(zones & {code.ALL_TILES, code.WITH_HOST}) != granted:
+            return False
+        self.place[at] += WORD_BYTES
+        self.state[at] = code.RUNNING
+        self.answers[answering] -= 1
+        through = answering & (self.answers == 0)
+        self.place[through] += WORD_BYTES
+        self.zone[through] = code.LOCAL
+        self.state[through] = code.RUNNING
+        return True

@@ -1,0 +1,107 @@
+"""``ipuopt run``: the program of a finished run on a device, held against a reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ipuopt.cli.logs import logging_options
+from ipuopt.cli.streams import tell
+
+if TYPE_CHECKING:
+    from ipuopt.pipeline.execute import Execution
+
+EXIT_FAILED = 6
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
+@click.option(
+    "--device",
+    type=click.Choice(["sim"]),
+    default="sim",
+    show_default=True,
+    help="Where it runs: the simulator.",
+)
+@click.option(
+    "--inputs",
+    type=click.Path(path_type=Path),
+    metavar="FILE.npz",
+    help="Inputs and parameters by name; those it does not hold are drawn.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of draws.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@logging_options
+def run(run: Path, device: str, inputs: Path | None, seed: int, as_json: bool, quiet: bool) -> int:
+    """Run the package of a finished run and compare with numpy.
+
+    RUN is a run directory. The device gets the words of the package, nothing else; results are held
+    against float32, cycles of exchange phases against the schedule.
+
+    Example: ipuopt run runs/mlp-tiny
+    """
+    del quiet  # results are printed either way
+    from ipuopt.pipeline.execute import execute_run
+
+    done = execute_run(run, inputs=inputs, seed=seed)
+    code = 0 if done.passed else EXIT_FAILED
+    if as_json:
+        from ipuopt.strict_json import dumps
+
+        content = {"exit_code": code, "device": device, **_content(done)}
+        tell(dumps(content).decode().rstrip("\n"))
+    else:
+        tell("\n".join(_lines(done)))
+    return code
+
+
+def _verdict(passed: bool) -> str:
+    return "PASS" if passed else "FAIL"
+
+
+def _content(done: Execution) -> dict[str, Any]:
+    outputs = [
+        {
+            "name": output.name,
+            "largest_error": output.largest_error,
+            "cosine": output.cosine,
+            "passed": output.passed,
+        }
+        for output in done.outputs
+    ]
+    phases = [
+        {"name": phase.name, "schedule": phase.schedule, "device": phase.device}
+        for phase in done.phases
+    ]
+    return {
+        "passed": done.passed,
+        "outputs": outputs,
+        "phases": phases,
+        "kernel_calls": dict(sorted(done.kernels.items())),
+    }
+
+
+def _lines(done: Execution) -> list[str]:
+    from ipuopt.cli.table import aligned
+    from ipuopt.figures import thousands
+
+    rows = [("exchange phase", "schedule", "device")]
+    rows += [
+        (phase.name, thousands(phase.schedule), thousands(phase.device)) for phase in done.phases
+    ]
+    results: list[tuple[str, ...]] = [("output", "largest error", "cosine", "")]
+    results += [
+        (o.name, f"{o.largest_error:.2e}", f"{o.cosine:.6f}", _verdict(o.passed))
+        for o in done.outputs
+    ]
+    calls = sum(done.kernels.values())
+    return [
+        *aligned(rows),
+        "",
+        *aligned(results),
+        "",
+        f"{calls} kernel calls of {len(done.kernels)} kernels on all tiles",
+        _verdict(done.passed),
+    ]
