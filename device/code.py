@@ -27,7 +27,7 @@ MOST_WORDS = 4096
 """Words that a tile may send to the host in one batch: 1024 of data, headers and requests."""
 _MASK = 0xFFFFFFFF
 _WORKER_BASE, _CONTEXT, _COUNTER = 0x21, 1, 0x60
-_MOST_INSTRUCTIONS = 1 << 25
+_MOST_INSTRUCTIONS = 1 << 22
 
 
 @kernel

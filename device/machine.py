@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -24,11 +26,25 @@ _RETURN, _OUTPUT = 10, 2
 _ARGUMENTS = 8
 
 
-def by_physical(table: Table) -> Table:
+def _by_physical(table: Table) -> Table:
     """A table of routes, by physical tiles."""
     result = np.empty_like(table)
     result[np.ix_(PHYSICAL, PHYSICAL)] = table
     return result
+
+
+@lru_cache(maxsize=1)
+def routes() -> tuple[fabric.Small, fabric.Flags]:
+    """T(s, t) and direction between physical tiles."""
+    return _by_physical(time_to_mux()).astype(np.int16), _by_physical(direction())
+
+
+def empty_tiles() -> Words:
+    """Zeros for the memory of all tiles; only pages that are touched take room."""
+    area = mmap.mmap(-1, TILES * SIZE)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):  # a huge page is larger than a tile
+        area.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(area, np.uint32).reshape(TILES, SIZE // WORD_BYTES)
 
 
 def _error(label: str, message: str) -> CheckError:
@@ -65,12 +81,11 @@ class Machine:
     sent: IntArray = field(default_factory=lambda: np.zeros((TILES, 2), np.int64))
     outgoing: Words = field(default_factory=lambda: packets.no_words(TILES, code.MOST_WORDS))
     _kernels: dict[int, str] = field(default_factory=dict)
-    _routes: tuple[fabric.Small, fabric.Flags] | None = None
 
     @classmethod
     def load(cls, package: Package) -> Machine:
         """Memory as a loader leaves it, all tiles at their entry."""
-        memory = np.zeros((TILES, SIZE // WORD_BYTES), np.uint32)
+        memory = empty_tiles()
         size = sum(length for _, length in package.host.pages)
         machine = cls(package, memory, np.zeros(size // WORD_BYTES, np.uint32))
         for image in package.tiles:
@@ -81,8 +96,6 @@ class Machine:
             machine.place[image.physical_tile] = min(s.address for s in image.segments)
         missing = set(missing_kernels(package))
         machine._kernels = {at: name for name, at in package.symbols if name in missing}
-        time, way = by_physical(time_to_mux()), by_physical(direction())
-        machine._routes = time.astype(np.int16), way.astype(np.int8)
         return machine
 
     def run(self) -> None:
@@ -159,12 +172,11 @@ class Machine:
         busy = tiles[self.specials[tiles, code.INCOMING_MUX] != fabric.NEUTRAL]
         if len(busy):
             raise _error("mux", f"tile {busy[0]}: found a source selected before the phase")
-        assert self._routes is not None
         bases = self.specials[tiles][:, [code.INCOMING_BASE, code.OUTGOING_BASE]]
         done = np.zeros(len(tiles), np.int64)
         rows = self.place[tiles]
         found, tile, event, detail = fabric.run_phase(
-            self.memory, tiles, rows, bases, *self._routes, done
+            self.memory, tiles, rows, bases, *routes(), done
         )
         if found != fabric.FINE:
             label, message = FAULTS[found]

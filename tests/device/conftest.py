@@ -11,10 +11,9 @@ import pytest
 
 from ipuopt.device import fabric
 from ipuopt.device.faults import FAULTS
-from ipuopt.device.machine import by_physical
-from ipuopt.target.constants import TILES
-from ipuopt.target.fabric import PHYSICAL, direction, time_to_mux
-from ipuopt.target.memory import BASE, SIZE
+from ipuopt.device.machine import empty_tiles, routes
+from ipuopt.target.fabric import PHYSICAL
+from ipuopt.target.memory import BASE
 
 ROW = 0x5C000
 
@@ -40,8 +39,7 @@ class Bench:
             tiles,
             np.full(len(tiles), ROW),
             np.zeros((len(tiles), 2), np.int64),
-            by_physical(time_to_mux()).astype(np.int16),
-            by_physical(direction()),
+            *routes(),
             done,
         )
         label, message = FAULTS.get(fault, ("", ""))
@@ -53,6 +51,6 @@ def bench() -> Callable[[], Bench]:
     """All memory is zero."""
 
     def make() -> Bench:
-        return Bench(np.zeros((TILES, SIZE // 4), np.uint32))
+        return Bench(empty_tiles())
 
     return make
