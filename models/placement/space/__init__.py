@@ -17,8 +17,12 @@ A buffer reserves the addresses :math:`R_b = [a_b, a_b + s_b + q_b)` while it li
 (S7)         :math:`a_b + s_b + q_b \le h`, and :math:`h` is at most the capacity if there is one
 
 Objective    least height :math:`h`
-Bound        load: bytes that live together; bytes of a set of buffers that live together above the
-             lowest address that any of them may have (:mod:`~ipuopt.models.placement.space.bounds`)
+Bounds       load: bytes that live together; bytes of a set of buffers that live together above the
+             lowest address that any of them may have (:mod:`~ipuopt.models.placement.space.bounds`);
+             clique: bytes of buffers of which no two may meet, by (S1) or (S5), whether or not they
+             live together (:mod:`~ipuopt.models.placement.space.cliques`); time window: buffers that
+             live in a few neighbouring sections, when a search has exhausted all their placements
+             (:mod:`~ipuopt.models.placement.space.proof`)
 
 Empty        A buffer without bytes or without a step of life is empty. It reserves nothing: (S1),
              (S5), (S6) and (S7) do not see it. Its address still obeys (S2), (S3) and (S4), and is

@@ -9,16 +9,13 @@ import numpy as np
 
 from ipuopt.models.placement.problem import IntArray
 from ipuopt.models.placement.space.bounds import demand, free_units, loads
-from ipuopt.models.placement.space.heuristics import packing
 from ipuopt.models.placement.space.instance import Instance, build
 from ipuopt.models.placement.space.problem import Problem
-from ipuopt.models.placement.space.search import FAILED, search
-from ipuopt.models.placement.space.shape import start, tables_of
+from ipuopt.models.placement.space.proof import verdict
+from ipuopt.models.placement.space.search import FAILED
 
 PROOF_NODES = 20_000
 """Nodes that may prove that a smaller set does not fit; less than a second."""
-
-SMALL_TABLE = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,22 +96,9 @@ def _without(problem: Problem, keep: IntArray) -> Problem:
     )
 
 
-def _cannot(problem: Problem, capacity: int) -> bool:
+def _cannot(problem: Problem, capacity: int, expired: Callable[[], bool]) -> bool:
     """Whether a bounded search proves that the buffers do not fit."""
-    instance = build(problem)
-    limit = capacity // instance.unit
-    if instance.leaves_out(limit) or by_load(instance, capacity) is not None:
-        return True
-    tables = tables_of(instance)
-    if tables is None:
-        return False
-    order = np.lexsort((-instance.size * tables.width, -tables.width)).astype(np.int64)
-    shape, state = start(tables, limit, order, True)
-    quick = packing(tables, order, False)
-    if quick is not None and quick.height <= limit:
-        return False
-    table = np.zeros(SMALL_TABLE, dtype=np.uint64)
-    return search(shape, state, table, limit, PROOF_NODES, True) == FAILED
+    return verdict(problem, capacity, PROOF_NODES, expired).said == FAILED
 
 
 def by_search(problem: Problem, capacity: int, expired: Callable[[], bool]) -> Conflict:
@@ -133,7 +117,7 @@ def by_search(problem: Problem, capacity: int, expired: Callable[[], bool]) -> C
                 complete = False
                 break
             rest = np.concatenate((kept[:at], kept[at + size :]))
-            if _cannot(_without(problem, rest), capacity):
+            if _cannot(_without(problem, rest), capacity, expired):
                 kept, fewer = rest, True
             else:
                 at += size

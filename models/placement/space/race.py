@@ -11,6 +11,7 @@ import numpy as np
 
 from ipuopt.models.placement.problem import IntArray
 from ipuopt.models.placement.space.heuristics import Packing
+from ipuopt.models.placement.space.proof import Windows
 from ipuopt.models.placement.space.search import FAILED, FOUND, FULL, NODES, OPEN, search
 from ipuopt.models.placement.space.shape import FAILED_WORDS, Tables, start
 
@@ -23,6 +24,9 @@ ATTEMPTS = 4
 FIRST_REACH = 8
 """Part of the gap by which the first attempts after those at the bound reach below the best; the
 reach doubles after a success and halves after attempts that failed."""
+
+WINDOWS_AFTER = 4
+"""Windows of time are searched once attempts have this many times the nodes of the first ones."""
 
 CHUNK_NODES = 20_000
 """Nodes between two looks at the clock: 0.1 to 1 s."""
@@ -86,6 +90,9 @@ class Race:
         self._number, self._tried = 0, 0
         self._target = ceiling if only else bound
         self._reach = 0
+        self._windows = Windows(tables.instance)
+        self._windows_from = WINDOWS_AFTER * self._effort
+        self._in_windows = False
 
     def over(self) -> bool:
         """Whether the question is answered."""
@@ -144,6 +151,27 @@ class Race:
             self._effort *= 2
             self._reach, self._target = 0, self.bound
 
+    def _windows_due(self) -> bool:
+        """Take a pass over the windows of time if one is due; one thread has it at a time."""
+        with self._lock:
+            if self._in_windows or self._effort < self._windows_from or self._over():
+                return False
+            self._in_windows, self._windows_from = True, 2 * self._effort
+            return True
+
+    def refute_windows(self, expired: Callable[[], bool]) -> None:
+        """One pass over the windows of time, at the height asked for or from the bound on."""
+        with self._lock:
+            nodes, upper = self._effort, self._upper()
+            first = self.ceiling if self.only else self.bound
+        before = self._windows.nodes
+        bound = self._windows.refute(first, upper, nodes, expired)
+        if bound > first:
+            self.prove(bound, "time window")
+        with self._lock:
+            self.nodes += self._windows.nodes - before
+            self._in_windows = False
+
     def _order(self, number: int) -> tuple[IntArray, bool]:
         keys, dynamic = RECIPES[number % len(RECIPES)]
         tables = self.tables
@@ -165,6 +193,8 @@ class Race:
         """Work of one thread, until the question is answered, ``expired``, or enough nodes."""
         failed, failed_at = np.zeros(FAILED_WORDS, dtype=np.uint64), -1
         while not expired() and self.nodes < most_nodes:
+            if self._windows_due():
+                self.refute_windows(expired)
             attempt = self._next()
             if attempt is None:
                 return

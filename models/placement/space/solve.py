@@ -10,6 +10,7 @@ from ipuopt.errors import CheckError
 from ipuopt.limits import Limits
 from ipuopt.models.placement.space.bounds import load_bound
 from ipuopt.models.placement.space.check import check, height
+from ipuopt.models.placement.space.cliques import clique_bound
 from ipuopt.models.placement.space.conflict import Conflict, by_load, by_search
 from ipuopt.models.placement.space.heuristics import Packing, climb, quick
 from ipuopt.models.placement.space.instance import Instance, build
@@ -89,10 +90,10 @@ def place(
     most = MAX_NUMBER // instance.unit
     if problem.capacity is not None:
         most = problem.capacity // instance.unit
-    bound = load_bound(instance)
+    bound, source = first_bound(instance)
     limits.on_bound(STAGE, bound * instance.unit)
     if bound > most or instance.leaves_out(most):
-        return _infeasible(instance, bound, "load", limits, begin)
+        return _infeasible(instance, bound, source, limits, begin)
     tables = tables_of(instance)
     if tables is None:
         return _one_pass(instance, bound, most, limits, begin)
@@ -105,11 +106,11 @@ def place(
     heuristic = None if first is None else first.height
     run = RunInfo(seed=limits.seed, threads=limits.threads, deterministic=limits.deterministic)
     if best is not None:
-        publish(_answer(instance, best, heuristic, bound, "load", Limit.TIME, run, begin))
+        publish(_answer(instance, best, heuristic, bound, source, Limit.TIME, run, begin))
     race = Race(
         tables,
         bound=bound,
-        source="load",
+        source=source,
         best=best,
         ceiling=_ceiling(instance, best, most),
         only=only_fit,
@@ -123,6 +124,12 @@ def place(
     return _answer(
         instance, race.best, heuristic, race.bound, race.source, portfolio.limit, run, begin
     )
+
+
+def first_bound(instance: Instance) -> tuple[int, str]:
+    """Greatest bound in units that needs no search, and what proves it."""
+    load, clique = load_bound(instance), clique_bound(instance)
+    return (load, "load") if load >= clique else (clique, "clique")
 
 
 def _warm(instance: Instance, warm: Solution | None, first: Packing | None) -> Packing | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,13 +11,16 @@ import pytest
 from ipuopt.limits import Limits
 from ipuopt.models.placement.space import Problem, check, place
 from ipuopt.models.placement.space.bounds import load_bound
+from ipuopt.models.placement.space.buffers_file import read_buffers
 from ipuopt.models.placement.space.check import height
 from ipuopt.models.placement.space.exact import Model
 from ipuopt.models.placement.space.heuristics import climb, orders, packing
-from ipuopt.models.placement.space.instance import build
+from ipuopt.models.placement.space.instance import Instance, build
+from ipuopt.models.placement.space.proof import Windows
 from ipuopt.models.placement.space.search import FAILED, FOUND, search
 from ipuopt.models.placement.space.shape import start, tables_of
 from ipuopt.models.placement.space.skyline import skyline
+from ipuopt.models.placement.space.solve import first_bound
 from ipuopt.report import SolveStatus
 from ipuopt.solvers import cpsat
 
@@ -123,17 +127,30 @@ def least_height(problem: Problem) -> int | None:
     return int(np.max(tops, axis=0).min()) if tops else 0
 
 
+def never() -> bool:
+    return False
+
+
+def assert_windows_agree(instance: Instance, best: int | None) -> None:
+    """No window of time refutes the least height."""
+    most = HIGHEST // instance.unit
+    least = Windows(instance).refute(0, most, 1000, never)
+    assert best is None or least * instance.unit <= best
+
+
 def assert_all_agree(problem: Problem, best: int | None) -> None:
     """Bound, heuristics and searches at, below and above the least height."""
     instance = build(problem)
     bound = load_bound(instance) * instance.unit
-    assert best is None or bound <= best
+    proven, _ = first_bound(instance)
+    assert best is None or bound <= proven * instance.unit <= best
+    assert_windows_agree(instance, best)
     tables = tables_of(instance)
     assert tables is not None
     packings = [
         packing(tables, order, way) for order in orders(tables).values() for way in (False, True)
     ]
-    packings += [climb(tables, None, 0, 20, 1, lambda: False), skyline(instance)]
+    packings += [climb(tables, None, 0, 20, 1, never), skyline(instance)]
     for found in packings:
         if found is not None:
             solution = instance.solution(found.start)
@@ -178,10 +195,20 @@ def test_rich_instances(part: int) -> None:
 
 
 @pytest.mark.slow
-def test_thousands_of_instances() -> None:
-    for seed in range(10_000, 13_000):
+@pytest.mark.parametrize("part", range(30))
+def test_thousands_of_instances(part: int) -> None:
+    for seed in range(10_000 + part * 100, 10_100 + part * 100):
         for problem in (plain_problem(seed), rich_problem(seed)):
             assert_all_agree(problem, least_height(problem))
+
+
+def test_example_of_minimalloc(shared: Path) -> None:
+    problem = read_buffers(shared / "bench" / "minimalloc" / "input.12.csv").problem
+    best = least_height(problem)
+    assert best == 12
+    assert_all_agree(problem, best)
+    answer = place(problem, Limits(deterministic=True))
+    assert answer.report.objective == best == answer.report.bound
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -1,0 +1,76 @@
+"""Clique bound: buffers that must not meet each other need disjoint addresses, whenever they live.
+
+Two buffers must not meet if they live together (S1) or are apart (S5). The loads see the buffers of
+one step only; a clique may hold buffers that never live together.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ipuopt.models.placement.problem import IntArray
+from ipuopt.models.placement.space.bounds import demand
+from ipuopt.models.placement.space.instance import BoolArray, Instance
+
+MOST_BLOCKS = 4000
+"""Blocks up to which pairs are looked at as a matrix."""
+
+MOST_SEEDS = 64
+"""Apart pairs from which a clique is grown: the longest ones."""
+
+
+def _matrix(instance: Instance, pairs: IntArray) -> IntArray:
+    """Units that the row's block takes up below the column's; 0 where the two may meet."""
+    apart = np.zeros((len(instance), len(instance)), dtype=np.int64)
+    one, other, below, above = pairs[:, :4].T
+    np.maximum.at(apart, (one, other), below)
+    np.maximum.at(apart, (other, one), above)
+    return apart
+
+
+def _grow(pair: tuple[int, int], meets: BoolArray, size: IntArray) -> IntArray:
+    """A clique that holds a pair: the largest block that meets nobody of it, as long as one is."""
+    chosen = list(pair)
+    left = meets[pair[0]] & meets[pair[1]]
+    while left.any():
+        block = int(np.argmax(np.where(left, size, -1)))
+        chosen.append(block)
+        left &= meets[block]
+    return np.array(chosen, dtype=np.int64)
+
+
+def _height(instance: Instance, clique: IntArray, units: IntArray, grain: int) -> int:
+    """Least height of a clique whose blocks take up ``units`` each; by whole elements if apart."""
+    above = int(instance.low[clique].min())
+    height = above + demand(instance, clique, units)
+    if grain > 1:
+        elements = -(-units // grain)
+        slack = int((elements * grain - units).max())
+        height = max(height, (above // grain + int(elements.sum())) * grain - slack)
+    return height
+
+
+def clique_bound(instance: Instance) -> int:
+    """Least height in units that the cliques found allow; 0 without apart pairs."""
+    if instance.pairs is None or len(instance) > MOST_BLOCKS:
+        return 0
+    apart = instance.pairs[instance.pairs[:, 5] == 1]
+    if not len(apart):
+        return 0
+    distance = _matrix(instance, instance.pairs)
+    meets = (distance > 0) & (distance.T > 0)
+    meets[instance.hole == 1] = False
+    meets[:, instance.hole == 1] = False
+    grain = int(apart[0, 4])
+    by_element = np.zeros_like(meets)
+    by_element[apart[:, 0], apart[:, 1]] = by_element[apart[:, 1], apart[:, 0]] = True
+    seeds = np.argsort(-(apart[:, 2] + apart[:, 3]), kind="stable")[:MOST_SEEDS]
+    best = 0
+    for one, other in apart[seeds, :2].tolist():
+        for kind, whole in ((meets, 1), (by_element & meets, grain)):
+            clique = _grow((one, other), kind, instance.size)
+            # What a block takes up below each other one: the least of these.
+            below = distance[np.ix_(clique, clique)]
+            np.fill_diagonal(below, np.iinfo(np.int64).max)
+            best = max(best, _height(instance, clique, below.min(axis=1), whole))
+    return best

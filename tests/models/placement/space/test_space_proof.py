@@ -1,0 +1,99 @@
+"""Bounds above the load: cliques and windows of time, on instances small enough to follow."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ipuopt.limits import Limits
+from ipuopt.models.placement.space import Problem, check, place
+from ipuopt.models.placement.space.bounds import load_bound
+from ipuopt.models.placement.space.cliques import clique_bound
+from ipuopt.models.placement.space.instance import build
+from ipuopt.models.placement.space.proof import Windows, verdict
+from ipuopt.models.placement.space.race import Race
+from ipuopt.models.placement.space.search import FAILED, FOUND
+from ipuopt.models.placement.space.shape import tables_of
+from ipuopt.report import SolveStatus
+
+
+def never() -> bool:
+    return False
+
+
+def in_turn(element_bytes: int) -> Problem:
+    """Three buffers of 5 bytes that live one after the other, and are apart from each other."""
+    return replace(
+        Problem.of("in turn", [5, 5, 5], [0, 1, 2], [1, 2, 3]),
+        apart=np.array([[0, 1], [1, 2], [0, 2]]),
+        element_bytes=element_bytes,
+    )
+
+
+@pytest.mark.parametrize(("element_bytes", "least"), [(1, 15), (4, 21), (8, 21)])
+def test_clique_of_buffers_that_never_live_together(element_bytes: int, least: int) -> None:
+    """With 4-byte elements each takes two of them, but for the topmost: 8 + 8 + 5."""
+    problem = in_turn(element_bytes)
+    instance = build(problem)
+    assert load_bound(instance) * instance.unit == 5
+    assert clique_bound(instance) * instance.unit == least
+    answer = place(problem, Limits(deterministic=True))
+    assert answer.solution is not None and check(problem, answer.solution) == ()
+    report = answer.report
+    assert (report.status, report.objective) == (SolveStatus.OPTIMAL, least)
+    assert report.bound_source == "clique"
+    tight = place(replace(problem, capacity=least - 1), Limits(deterministic=True))
+    assert tight.report.status is SolveStatus.INFEASIBLE
+    assert tight.conflict is not None and tight.conflict.buffers.tolist() == [0, 1, 2]
+
+
+def wedged(steps: int) -> Problem:
+    """Load 3, least height 5, among ``2 * steps`` buffers that fit into 3 bytes.
+
+    The last buffer, of 2 bytes, meets byte 2 in one step and byte 0 in the next one, both taken: it
+    lies above byte 2.
+    """
+    around = np.arange(2 * steps) // 2
+    middle = steps // 2
+    problem = Problem.of(
+        "wedged",
+        [1] * (2 * steps) + [1, 1, 2],
+        np.concatenate((around + 2 * (around >= middle), [middle, middle + 1, middle])),
+        np.concatenate((around + 2 * (around >= middle) + 1, [middle + 1, middle + 2, middle + 2])),
+    )
+    low, high = problem.low.copy(), problem.high.copy()
+    low[-3:-1], high[-3:-1] = (2, 0), (3, 1)
+    return replace(problem, low=low, high=high)
+
+
+def test_window_of_two_steps_proves_what_no_load_does() -> None:
+    problem = wedged(40)
+    instance = build(problem)
+    assert load_bound(instance) == 3 and clique_bound(instance) == 0
+    windows = Windows(instance)
+    assert windows.refute(3, 99, 50, never) == 5
+    assert windows.refute(5, 99, 50, never) == 5
+    assert Windows(instance).refute(3, 3, 50, never) == 4  # no height above 3 is of interest
+    assert Windows(instance).refute(5, 99, 50, never) == 5
+
+
+def test_no_window_is_looked_at_when_time_is_over() -> None:
+    windows = Windows(build(wedged(10)))
+    assert windows.refute(3, 99, 50, lambda: True) == 3
+    assert windows.nodes == 0
+
+
+def test_race_takes_over_what_a_window_proves() -> None:
+    problem = wedged(40)
+    tables = tables_of(build(problem))
+    assert tables is not None
+    race = Race(tables, bound=3, source="load", best=None, ceiling=4, only=True, seed=0)
+    race.refute_windows(never)
+    assert race.over() and (race.bound, race.source) == (5, "time window")
+
+
+@pytest.mark.parametrize(("height", "said"), [(2, FAILED), (3, FAILED), (4, FAILED), (5, FOUND)])
+def test_verdict(height: int, said: int) -> None:
+    assert verdict(wedged(4), height, 100, never).said == said
