@@ -86,6 +86,10 @@ class Limits:
         """Whether the deadline has passed or the caller asked to stop."""
         return self.should_stop() or time.monotonic() >= self.deadline
 
+    def unheard(self) -> Limits:
+        """Same limits, with nobody told: for a solver whose answers are checked first."""
+        return replace(self, on_solution=_ignore, on_bound=_ignore)
+
     def within(self, seconds: float) -> Limits:
         """Same limits, with a deadline at most ``seconds`` from now."""
         return replace(self, deadline=min(self.deadline, time.monotonic() + seconds))

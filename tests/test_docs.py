@@ -22,7 +22,10 @@ from click.testing import CliRunner
 from ipuopt.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("solve", "check", "report", "compare", "inspect", "run", "log", "place", "versions")
+PAGES = (
+    *("solve", "check", "report", "compare", "inspect", "run", "log"),
+    *("place", "assign", "versions"),
+)
 LINKED = ("README.md", "examples")
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _PRINTS = re.compile(r"```python\n(.*?)```\n\s*It prints\s*```\n(.*?)```", re.DOTALL)

@@ -16,6 +16,7 @@ EXCHANGE = [f"models/exchange/check{part}.py" for part in ("", "_controls", "_me
 
 FORMULATIONS = [
     ("ipuopt.models.mapping", "M", ["models/mapping/check.py"]),
+    ("ipuopt.models.assignment", "N", ["models/assignment/check.py"]),
     ("ipuopt.models.placement", "A", ["models/placement/check.py"]),
     ("ipuopt.models.placement.space", "S", ["models/placement/space/check.py"]),
     ("ipuopt.models.exchange", "E", EXCHANGE),

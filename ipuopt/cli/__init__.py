@@ -11,7 +11,8 @@ from ipuopt.cli.assign import assign
 from ipuopt.cli.check import check
 from ipuopt.cli.compare import compare
 from ipuopt.cli.exchange import exchange
-from ipuopt.cli.guard import EXIT_USAGE, Commands
+from ipuopt.cli.exit_codes import EXIT_USAGE
+from ipuopt.cli.guard import Commands
 from ipuopt.cli.inspect import inspect
 from ipuopt.cli.log import log
 from ipuopt.cli.place import place

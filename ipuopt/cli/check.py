@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 
+from ipuopt.cli.exit_codes import EXIT_REJECTED
 from ipuopt.cli.logs import logging_options
-from ipuopt.cli.streams import tell
-
-EXIT_REJECTED = 6
+from ipuopt.cli.streams import as_json_text, tell
 
 
 @click.command(epilog="Example: ipuopt check runs/siglip-mlp")
@@ -27,11 +26,9 @@ def check(run: Path, as_json: bool, quiet: bool) -> int:
     summary = check_run(run)
     code = EXIT_REJECTED if summary.violations else 0
     if as_json:
-        from ipuopt.strict_json import dumps
-
         violations = [{"label": label, "message": text} for label, text in summary.violations]
         content = {"exit_code": code, "checks": summary.lines, "violations": violations}
-        tell(dumps(content).decode().rstrip("\n"))
+        tell(as_json_text(content))
         return code
     count = len(summary.violations)
     verdict = f"{count} violation{'s' if count > 1 else ''}" if count else "no violations"

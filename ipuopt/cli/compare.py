@@ -9,7 +9,7 @@ import click
 
 from ipuopt.cli.flags import solve_options
 from ipuopt.cli.logs import logging_options
-from ipuopt.cli.streams import say, tell
+from ipuopt.cli.streams import as_json_text, say, tell
 from ipuopt.errors import InputError
 
 
@@ -60,17 +60,11 @@ def compare(
         first, second = runs
         found_between = differences(first, second)
         if as_json:
-            _tell_json(run_object(first, second, found_between))
+            tell(as_json_text(run_object(first, second, found_between)))
         else:
             tell("\n".join(run_lines(first, second, found_between, markdown=markdown)))
         return 0
     return _solve_suite(suite, output, flags, as_json, markdown, force, quiet)
-
-
-def _tell_json(content: dict[str, Any]) -> None:
-    from ipuopt.strict_json import dumps
-
-    tell(dumps(content).decode().rstrip("\n"))
 
 
 def _solve_suite(
@@ -115,7 +109,7 @@ def _solve_suite(
         if exit_code >= SIGNALLED:
             break
     if as_json:
-        _tell_json(suite_object(file, results, code))
+        tell(as_json_text(suite_object(file, results, code)))
     else:
-        tell("\n".join(suite_lines(file, results, markdown=markdown)))
+        tell("\n".join(suite_lines(results, markdown=markdown)))
     return code

@@ -79,9 +79,8 @@ def suite_object(file: Path, results: Sequence[CaseResult], code: int) -> dict[s
     }
 
 
-def suite_lines(file: Path, results: Sequence[CaseResult], *, markdown: bool) -> Iterator[str]:
+def suite_lines(results: Sequence[CaseResult], *, markdown: bool) -> Iterator[str]:
     """A row a case, then the means."""
-    del file
     titles = ("case", "heuristic", "solver", "bound", "gap", "proven", "time")
     yield from _table([titles, *(_case(result) for result in results)], markdown=markdown)
     whole = summary(results)

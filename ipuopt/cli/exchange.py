@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import os
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -15,24 +13,19 @@ import click
 from ipuopt.cli.flags import output_options, solve_options
 from ipuopt.cli.interrupts import Interrupts
 from ipuopt.cli.logs import logging_options
-from ipuopt.cli.overdue import Overdue, OverdueError, end_process
+from ipuopt.cli.overdue import Overdue, end_process
 from ipuopt.cli.progress import Mode, Progress
-from ipuopt.cli.solve import announcing, config_text, kept_result
-from ipuopt.cli.streams import fail, tell
-from ipuopt.errors import Error, InputError
-from ipuopt.events import Events
-from ipuopt.options import Setting, SolveOptions, Solver, options_of, resolve
+from ipuopt.cli.searching import config_text, last_result, limits_of, settings_of
+from ipuopt.cli.streams import tell
+from ipuopt.errors import InputError
+from ipuopt.options import options_of
 
 if TYPE_CHECKING:
-    from ipuopt.limits import Limits, Workers
     from ipuopt.models.exchange.group import Answer
     from ipuopt.models.exchange.snapshot import Snapshot
 
 TIME_LIMIT_S = 85.0
 """Default limit in seconds; phases of up to 100 000 transfers gain little from more."""
-
-KEPT_SHARE, KEPT_S = 0.05, 3.0
-"""Part of the time limit, and most seconds, kept for writing."""
 
 
 @click.command(epilog="Example: ipuopt exchange phases.json.gz --time-limit 60 --rows rows")
@@ -88,16 +81,14 @@ def exchange(
     input. Prints one row a phase, then their sum, and writes start event and width of every
     transfer.
     """
-    settings = resolve({k: v for k, v in flags.items() if v is not None}, os.environ, {})
-    if settings["time_limit"].origin == "default":
-        settings["time_limit"] = Setting(TIME_LIMIT_S, "default")
+    settings = settings_of(flags, TIME_LIMIT_S)
     if print_config:
         tell(config_text(settings, as_json))
         return 0
     options = options_of(settings)
     shown = Progress(Mode.NONE if quiet else Mode(progress), started)
     with Interrupts(last_words=shown.close) as interrupts:
-        from ipuopt.cli.outcome import Outcome, exit_code
+        from ipuopt.cli.exchange_outcome import ExchangeOutcome, exit_code
         from ipuopt.models.exchange.schedule_file import check_schedule_output, schedule_name
         from ipuopt.models.exchange.several import solve_all
         from ipuopt.models.exchange.snapshot import load_snapshot
@@ -112,30 +103,18 @@ def exchange(
         workers = Workers(options.threads, options.cluster)
 
         def work() -> tuple[Snapshot, Sequence[Answer]]:
-            limits = limits_of(options, shown.events(watch), started, workers)
+            limits = limits_of(options, shown.events(watch), started, workers=workers)
             part = _chosen(snapshot, load_snapshot(snapshot), chosen)
             publish = partial(_keep, overdue, part)
             return part, solve_all(part.problems, limits, free=width == "free", publish=publish)
 
-        late = False
-        try:
-            with workers:
-                part, answers = interrupts.run(
-                    work, tick=announcing(shown, interrupts, overdue), patience=overdue.check
-                )
-        except OverdueError as error:
-            shown.close()
-            late = True
-            part, answers = kept_result(overdue, error, interrupts, str(snapshot))
-        except Error as error:
-            shown.close()
-            return fail(str(error), error.exit_code)
-        finally:
-            shown.close()
+        (part, answers), late = last_result(
+            work, shown, interrupts, overdue, str(snapshot), within=workers
+        )
         code = exit_code(answers, options.gap)
         if interrupts.requested():
             code = interrupts.exit_code
-        outcome = Outcome(snapshot, part, answers, settings, width)
+        outcome = ExchangeOutcome(snapshot, part, answers, settings, width)
         outcome.write(file)
         kept = outcome.keep_refused(file)
         wall_time_s = time.monotonic() - started
@@ -156,27 +135,6 @@ def _keep(
     answers: Sequence[Answer],
 ) -> None:
     overdue.keep((part, answers))
-
-
-def limits_of(
-    options: SolveOptions, events: Events, started: float, workers: Workers | None = None
-) -> Limits:
-    """Limits of all that a command solves; the time limit holds for the whole command."""
-    from ipuopt.limits import Limits
-
-    limit_s = math.inf if options.time_limit_s is None else options.time_limit_s
-    return Limits(
-        deadline=started + limit_s - min(KEPT_S, KEPT_SHARE * limit_s),
-        gap=1.0 if options.solver is Solver.HEURISTIC else options.gap or 0.0,
-        threads=options.threads,
-        seed=options.seed,
-        deterministic=options.deterministic,
-        memory_bytes=options.memory_limit_bytes,
-        workers=workers,
-        should_stop=events.should_stop,
-        on_solution=events.on_solution,
-        on_bound=events.on_bound,
-    )
 
 
 def _chosen(path: Path, whole: Snapshot, chosen: tuple[int, ...]) -> Snapshot:

@@ -11,16 +11,13 @@ from typing import Any, NoReturn
 import click
 import psutil
 
-from ipuopt.cli.interrupts import EXIT_INTERRUPTED
+from ipuopt.cli.exit_codes import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_NOTHING, EXIT_USAGE
 from ipuopt.cli.logs import detach
 from ipuopt.cli.streams import fail, flush, tolerate_any_text
 from ipuopt.errors import Error
 
 logger = logging.getLogger(__name__)
 
-EXIT_INTERNAL = 1
-EXIT_USAGE = 2
-EXIT_NO_MEMORY = 5
 MAX_START_S = 10.0
 """Longest start of the interpreter that is believed; more is a clock that was set."""
 
@@ -92,7 +89,7 @@ def guarded(run: Callable[[], Any]) -> int:
         return fail("interrupted", EXIT_INTERRUPTED)
     except MemoryError:
         logger.debug("the error was raised here", exc_info=True)
-        return fail("out of memory before there was a plan", EXIT_NO_MEMORY)
+        return fail("out of memory before there was a plan", EXIT_NOTHING)
     except Exception as error:
         logger.debug("the error was raised here", exc_info=True)
         what = f"{type(error).__name__}: {error}"

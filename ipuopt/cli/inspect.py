@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ipuopt.cli.logs import logging_options
-from ipuopt.cli.streams import tell
+from ipuopt.cli.streams import as_json_text, tell
 from ipuopt.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _JSON_ENDINGS = (".json", ".gz")
 
 
-@click.command()
+@click.command(epilog="Example: ipuopt inspect runs/mlp-tiny/package.ipuexe --tile 0 --disassemble")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--bindings", is_flag=True, help="Of a package: also every tensor.")
 @click.option(
@@ -34,8 +34,6 @@ def inspect(
 
     FILE is a package (.ipuexe), a plan (plan.json), or a snapshot of exchange phases (.json,
     .json.gz). A package is held against all rules of its format.
-
-    Example: ipuopt inspect runs/mlp-tiny/package.ipuexe --tile 0 --disassemble
     """
     del quiet  # results are printed either way
     if disassemble and tile is None:
@@ -48,9 +46,7 @@ def inspect(
     else:
         content, lines = _package(file, bindings, tile, disassemble)
     if as_json:
-        from ipuopt.strict_json import dumps
-
-        tell(dumps(content).decode().rstrip("\n"))
+        tell(as_json_text(content))
     else:
         tell("\n".join(lines))
     return 0

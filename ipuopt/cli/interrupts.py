@@ -16,7 +16,6 @@ from ipuopt.cli.streams import fail
 
 T = TypeVar("T")
 
-EXIT_INTERRUPTED = 130
 TICK_S = 0.1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _STACK_BYTES = 64 << 20

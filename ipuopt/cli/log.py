@@ -9,7 +9,7 @@ import click
 
 from ipuopt.cli.flags import solve_options
 from ipuopt.cli.logs import logging_options
-from ipuopt.cli.streams import tell
+from ipuopt.cli.streams import as_json_text, tell
 from ipuopt.errors import InputError
 
 
@@ -71,9 +71,7 @@ def log(
         return 0
     if not solves:
         if as_json:
-            from ipuopt.strict_json import dumps
-
-            tell(dumps(as_object(file, read, shown, found)).decode().rstrip("\n"))
+            tell(as_json_text(as_object(file, read, shown, found)))
         else:
             tell("\n".join([*summary_lines(file, read, found), *table_lines(shown)]))
         return 0
@@ -84,10 +82,8 @@ def log(
         return code
     rows = comparison(found, report)
     if as_json:
-        from ipuopt.strict_json import dumps
-
         answer = {"exit_code": code, "comparison": rows, "run": report}
-        tell(dumps(as_object(file, read, shown, found) | answer).decode().rstrip("\n"))
+        tell(as_json_text(as_object(file, read, shown, found) | answer))
     else:
         lines = comparison_lines(rows, found, report)
         tell("\n".join([*summary_lines(file, read, found), "", *lines]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -10,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ipuopt.cli.exchange import limits_of
 from ipuopt.cli.flags import output_options, solve_options
 from ipuopt.cli.interrupts import Interrupts
 from ipuopt.cli.logs import logging_options
-from ipuopt.cli.overdue import Overdue, OverdueError, end_process
+from ipuopt.cli.overdue import Overdue, end_process
 from ipuopt.cli.progress import Mode, Progress
-from ipuopt.cli.solve import announcing, config_text, kept_result
+from ipuopt.cli.searching import config_text, last_result, limits_of, settings_of
 from ipuopt.cli.streams import fail, say, tell
 from ipuopt.errors import Error, InputError
-from ipuopt.options import Setting, SolveOptions, Solver, options_of, resolve
+from ipuopt.options import SolveOptions, Solver, options_of
 
 if TYPE_CHECKING:
     from ipuopt.limits import Limits
@@ -65,9 +63,7 @@ def place(
     BUFFERS.csv is MiniMalloc's format: id, lower, upper, size, and optionally alignment, hint,
     gaps, offset; - reads standard input. Prints the file with an offset for every buffer.
     """
-    settings = resolve({k: v for k, v in flags.items() if v is not None}, os.environ, {})
-    if settings["time_limit"].origin == "default":
-        settings["time_limit"] = Setting(TIME_LIMIT_S, "default")
+    settings = settings_of(flags, TIME_LIMIT_S)
     if print_config:
         tell(config_text(settings, as_json))
         return 0
@@ -89,22 +85,13 @@ def place(
         watch = Watch(interrupts.requested, options.memory_limit_bytes)
         limits = limits_of(options, shown.events(watch), started)
 
-        late = False
+        def work() -> Answer:
+            return _place(file, most, limits, options, overdue)
+
         try:
-            answer = interrupts.run(
-                lambda: _place(file, most, limits, options, overdue),
-                tick=announcing(shown, interrupts, overdue),
-                patience=overdue.check,
-            )
-        except OverdueError as error:
-            shown.close()
-            late = True
-            answer = kept_result(overdue, error, interrupts, str(buffers))
+            answer, late = last_result(work, shown, interrupts, overdue, str(buffers))
         except Error as error:
-            shown.close()
             return fail(f"{buffers}: {error}", error.exit_code)
-        finally:
-            shown.close()
         code = exit_code(answer, options.gap, fits=most is not None)
         if interrupts.requested():
             code = interrupts.exit_code

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ipuopt.cli.interrupts import EXIT_INTERRUPTED
-from ipuopt.cli.solve import EXIT_LIMIT
+from ipuopt.cli.exit_codes import EXIT_INFEASIBLE, EXIT_LIMIT, EXIT_NOTHING, code_of_search
+from ipuopt.cli.streams import as_json_text
 from ipuopt.cli.table import aligned
 from ipuopt.figures import duration, percent, thousands
 from ipuopt.models.placement.space import Answer
@@ -15,10 +15,7 @@ from ipuopt.models.placement.space.buffers_file import BuffersFile
 from ipuopt.options import Setting
 from ipuopt.report import Limit, SolveStatus
 from ipuopt.rundir import config_of
-from ipuopt.strict_json import dumps
 from ipuopt.versions import versions
-
-EXIT_INFEASIBLE, EXIT_NOTHING = 3, 5
 
 NAMED = 5
 """Buffers of a conflict that a message names; ``--json`` lists all."""
@@ -29,12 +26,10 @@ def exit_code(answer: Answer, asked_gap: float | None, *, fits: bool) -> int:
     report = answer.report
     if report.status is SolveStatus.INFEASIBLE:
         return EXIT_INFEASIBLE
-    if report.limit is Limit.INTERRUPT:
-        return EXIT_INTERRUPTED
-    if answer.solution is None:
+    if answer.solution is None and report.limit is not Limit.INTERRUPT:
         return EXIT_NOTHING
-    within = report.gap is not None and report.gap <= (asked_gap or 0.0)
-    return 0 if fits or within or report.limit in (None, Limit.GAP) else EXIT_LIMIT
+    code = code_of_search([(report.limit, report.gap)], asked_gap)
+    return 0 if fits and code == EXIT_LIMIT else code
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,4 +133,4 @@ class PlaceOutcome:
                 "minimal": conflict.minimal,
             },
         }
-        return dumps(content).decode().rstrip("\n")
+        return as_json_text(content)

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ipuopt.cli.exit_codes import code_of_search
 from ipuopt.cli.flags import output_options, solve_options
-from ipuopt.cli.interrupts import EXIT_INTERRUPTED, Interrupts
+from ipuopt.cli.interrupts import Interrupts
 from ipuopt.cli.logs import logging_options
-from ipuopt.cli.overdue import INTERRUPTED, Overdue, OverdueError, end_process
+from ipuopt.cli.overdue import INTERRUPTED, Overdue, end_process
 from ipuopt.cli.package import write_package_of
 from ipuopt.cli.progress import Mode, Progress
-from ipuopt.cli.streams import fail, tell
-from ipuopt.errors import CheckError, Error, InputError, LimitError
+from ipuopt.cli.searching import config_text, last_result
+from ipuopt.cli.streams import as_json_text, fail, tell
+from ipuopt.errors import CheckError, InputError, LimitError
 from ipuopt.events import Events
 from ipuopt.options import Setting, SolveOptions, options_of, resolve
 
@@ -26,10 +28,6 @@ if TYPE_CHECKING:
     from ipuopt.plan import Plan
     from ipuopt.result import Result
     from ipuopt.workload import Workload
-
-EXIT_LIMIT = 4
-
-T = TypeVar("T")
 
 
 @click.command(
@@ -86,56 +84,22 @@ def solve(
         options = options_of(settings)
         overdue: Overdue[Result] = Overdue(started, options.time_limit_s)
         events = replace(shown.events(interrupts.requested), on_result=overdue.keep)
-        late = False
+
+        def work() -> Result:
+            return _pipeline(graph, options, plan, events, started)
+
         try:
-            result = interrupts.run(
-                lambda: _pipeline(graph, options, plan, events, started),
-                tick=announcing(shown, interrupts, overdue),
-                patience=overdue.check,
-            )
-        except OverdueError as error:
-            shown.close()
-            late = True
-            result = kept_result(overdue, error, interrupts, graph.name)
+            result, late = last_result(work, shown, interrupts, overdue, graph.name)
         except CheckError as error:
-            shown.close()
             return fail(f"{error}{_save_rejected(folder, graph, error)}", error.exit_code)
-        except Error as error:
-            shown.close()
-            if isinstance(error, LimitError) and interrupts.requested():
-                return fail(f"{graph.name}: {INTERRUPTED}", interrupts.exit_code)
-            return fail(str(error), error.exit_code)
-        finally:
-            shown.close()
+        except LimitError:
+            if not interrupts.requested():
+                raise
+            return fail(f"{graph.name}: {INTERRUPTED}", interrupts.exit_code)
         code = _finish(folder, result, settings, interrupts, started, as_json, force)
         if late:
             end_process(code)
         return code
-
-
-def kept_result(overdue: Overdue[T], error: OverdueError, interrupts: Interrupts, name: str) -> T:
-    """The last complete result of a run that did not end; without one, the process ends."""
-    if overdue.result is None:
-        code = interrupts.exit_code if interrupts.requested() else error.exit_code
-        end_process(fail(f"{name}: {error}", code))
-    return overdue.result
-
-
-def announcing(
-    shown: Progress, interrupts: Interrupts, overdue: Overdue[Any]
-) -> Callable[[], None]:
-    """Tick that says once that an interrupt was understood."""
-    said = False
-
-    def tick() -> None:
-        nonlocal said
-        if interrupts.requested() and not said:
-            said = True
-            shown.message("interrupted; ending with the best plan so far (again: end at once)")
-            overdue.interrupted()
-        shown.tick()
-
-    return tick
 
 
 def _pipeline(
@@ -169,7 +133,6 @@ def _finish(
 ) -> int:
     from ipuopt.cli.table import remarks, table
     from ipuopt.rundir import PACKAGE, config_of, report_of, write_run
-    from ipuopt.strict_json import dumps
 
     wall_time_s = time.monotonic() - started
     write_run(folder, result, settings, wall_time_s=wall_time_s, force=force)
@@ -183,7 +146,7 @@ def _finish(
         report = report_of(result, settings, wall_time_s)
         head = {"output": str(folder), "exit_code": code, "config": config_of(settings)}
         head["package"] = None if missing else PACKAGE
-        tell(dumps(head | report).decode().rstrip("\n"))
+        tell(as_json_text(head | report))
         return code
     lines = table(result.reports, result.total, wall_time_s)
     cut = bool(settings["deterministic"].value) and not result.repeatable
@@ -198,20 +161,12 @@ def _finish(
 def exit_code(result: Result, asked_gap: float | None) -> int:
     """0, 4 or 130 for a run that has a plan (the table of exit codes).
 
-    4 needs a limit that cut the search short, and a gap above the asked one. A given plan has no
-    gap of the total; then the largest gap of a stage counts.
+    A given plan has no gap of the total; then the largest gap of a stage counts.
     """
-    from ipuopt.report import Limit
-
-    if result.limit is Limit.INTERRUPT:
-        return EXIT_INTERRUPTED
-    if result.limit is None or result.limit is Limit.GAP:
-        return 0
     gaps = [result.total.gap]
     if result.total.gap is None:
         gaps = [report.gap for report in result.reports]
-    within = all(gap is not None and gap <= (asked_gap or 0.0) for gap in gaps)
-    return 0 if within else EXIT_LIMIT
+    return code_of_search([(result.limit, gap) for gap in gaps], asked_gap)
 
 
 def _read_plan(path: Path, workload: Workload) -> Plan:
@@ -258,18 +213,3 @@ def _save_rejected(folder: Path, workload: Workload, error: CheckError) -> str:
     except OSError as problem:
         return f" (could not be saved in {file}: {problem.strerror})"
     return f" (saved in {file}; please send it)"
-
-
-def config_text(settings: Mapping[str, Setting], as_json: bool) -> str:
-    """Every option with its value and origin, for ``--print-config``."""
-    if as_json:
-        from ipuopt.rundir import config_of
-        from ipuopt.strict_json import dumps
-
-        return dumps(config_of(settings)).decode().rstrip("\n")
-    texts = {key: "none" if s.value is None else str(s.value) for key, s in settings.items()}
-    wide, value_width = max(map(len, texts)), max(map(len, texts.values()))
-    return "\n".join(
-        f"{key.ljust(wide)}  {texts[key].ljust(value_width)}  {setting.origin}"
-        for key, setting in settings.items()
-    )

@@ -44,6 +44,13 @@ def tell(text: str) -> None:
         raise InputError(f"standard output: found {found}, expected to write results") from None
 
 
+def as_json_text(content: Any) -> str:
+    """``content`` as JSON to print: without the newline that ends a file."""
+    from ipuopt.strict_json import dumps
+
+    return dumps(content).decode().rstrip("\n")
+
+
 def tolerate_any_text() -> None:
     """Names with characters that the terminal's encoding lacks are escaped, not an error."""
     if isinstance(sys.stdout, io.TextIOWrapper):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ipuopt.cli.streams import tell
+from ipuopt.cli.streams import as_json_text, tell
 
 
 @click.command(epilog="Example: ipuopt versions --json")
@@ -15,9 +15,7 @@ def versions(as_json: bool) -> int:
 
     facts = source.versions() | source.machine()
     if as_json:
-        from ipuopt.strict_json import dumps
-
-        tell(dumps(facts).decode().rstrip("\n"))
+        tell(as_json_text(facts))
         return 0
     width = max(map(len, facts))
     tell("\n".join(f"{name.ljust(width)}  {value}" for name, value in facts.items()))

@@ -8,8 +8,8 @@ Data         costs :math:`c_i(x)` and :math:`c_e(x, y)`, usage :math:`u_i(x)` at
              :math:`l_i \le t < h_i`, limit :math:`L`
 Variables    :math:`x_i` strategy of node :math:`i`
 
-(S1)         every node has exactly one of its strategies
-(S2)         :math:`\sum_{i: l_i \le t < h_i} u_i(x_i) \le L` at every time :math:`t`
+(N1)         every node has exactly one of its strategies
+(N2)         :math:`\sum_{i: l_i \le t < h_i} u_i(x_i) \le L` at every time :math:`t`
 
 Objective    minimise :math:`\sum_i c_i(x_i) + \sum_{e = (i, j)} c_e(x_i, x_j)`; costs of
              :math:`10^{18}` mean a choice that no useful solution makes
@@ -20,11 +20,11 @@ Presolve     exact: nodes tied by bijections are one, common costs of rows and c
              (:mod:`ipuopt.models.assignment.presolve`)
 Bound        message passing with prices on memory, certified in integers
              (:mod:`~ipuopt.models.assignment.multipliers`,
-             :mod:`~ipuopt.models.assignment.certificate`); without memory the optimum itself where
+             :mod:`~ipuopt.models.assignment.bounds`); without memory the optimum itself where
              the graph is thin (:mod:`~ipuopt.models.assignment.variable_elimination`)
 Exact        the local polytope in HiGHS for what is small (:mod:`~ipuopt.models.assignment.exact`)
 Heuristic    labels by messages, then forests of nodes chosen anew
-             (:mod:`~ipuopt.models.assignment.search`)
+             (:mod:`~ipuopt.models.assignment.heuristics`)
 """
 
 from ipuopt.models.assignment.check import check, evaluate

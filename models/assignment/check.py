@@ -27,11 +27,11 @@ def check(problem: Problem, solution: Solution) -> Violations:
     """Violated constraints as ``(label, message)``, at most ``SHOWN`` a label; empty if none is."""
     strategy, sizes = solution.strategy, np.diff(problem.first)
     if strategy.shape != sizes.shape:
-        return (("S1", f"{len(strategy)} strategies for {len(sizes)} nodes"),)
+        return (("N1", f"{len(strategy)} strategies for {len(sizes)} nodes"),)
     outside = np.flatnonzero((strategy < 0) | (strategy >= sizes))
     if len(outside):
         return tuple(
-            ("S1", f"node {node}: strategy {strategy[node]} is not one of {sizes[node]}")
+            ("N1", f"node {node}: strategy {strategy[node]} is not one of {sizes[node]}")
             for node in outside[:SHOWN]
         )
     if problem.limit is None:
@@ -47,5 +47,5 @@ def check(problem: Problem, solution: Solution) -> Violations:
     for time in sorted(changes):
         total += changes[time]
         if total > problem.limit and len(found) < SHOWN:
-            found.append(("S2", f"time {time}: {total} of {problem.limit} in use"))
+            found.append(("N2", f"time {time}: {total} of {problem.limit} in use"))
     return tuple(found)

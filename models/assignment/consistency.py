@@ -175,10 +175,7 @@ def within_binding_rows(memory: Memory) -> Memory:
     if not len(memory.node):
         return memory
     most = np.maximum.reduceat(memory.usage, memory.first[:-1])
-    change = np.zeros(len(memory.room) + 1, dtype=np.int64)
-    np.add.at(change, memory.start, most)
-    np.add.at(change, memory.stop, -most)
-    binding = np.cumsum(change)[:-1] > memory.room
+    binding = memory.totals(most) > memory.room
     if binding.all():
         return memory
     place = offsets(binding.astype(np.int64))

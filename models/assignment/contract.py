@@ -193,13 +193,10 @@ def tidy(memory: Memory) -> Memory:
     if not len(memory.node):
         return memory
     least = np.minimum.reduceat(memory.usage, memory.first[:-1])
-    taken = np.zeros(len(memory.room) + 1, dtype=np.int64)
-    np.add.at(taken, memory.start, least)
-    np.add.at(taken, memory.stop, -least)
     sizes = np.diff(memory.first)
     usage = memory.usage - np.repeat(least, sizes)
     keep = (np.maximum.reduceat(usage, memory.first[:-1]) > 0) & (memory.start < memory.stop)
-    room = memory.room - np.cumsum(taken)[:-1]
+    room = memory.room - memory.totals(least)
     return select_pieces(
         Memory(memory.node, memory.start, memory.stop, memory.first, usage, room), keep
     )

@@ -53,7 +53,7 @@ def build(graph: Graph, memory_rows: IntArray) -> Model:
     """Translate ``graph`` with some of its rows of memory into arrays; no solving."""
     sizes, labels = graph.sizes, len(graph.cost)
     rows = RowBuilder()
-    for node in range(len(sizes)):
+    for node in range(len(sizes)):  # (N1)
         rows.add(np.arange(graph.first[node], graph.first[node + 1]), 1.0, lower=1.0, upper=1.0)
     pairs = np.flatnonzero(graph.table < FORBIDDEN)
     column = np.full(len(graph.table), -1, dtype=np.int64)
@@ -68,7 +68,7 @@ def build(graph: Graph, memory_rows: IntArray) -> Model:
                 signs = np.concatenate((np.ones(1), -np.ones(len(others))))
                 own = np.concatenate((graph.first[node] + np.array([label]), others))
                 rows.add(own, signs, lower=0.0, upper=0.0)
-    for row in memory_rows.tolist():  # (S2)
+    for row in memory_rows.tolist():  # (N2)
         index, value = _use(graph, row)
         rows.add(index, value, upper=float(graph.memory.room[row]))
     columns = labels + len(pairs)

@@ -38,6 +38,13 @@ class Memory:
     usage: IntArray
     room: IntArray
 
+    def totals(self, used: IntArray) -> IntArray:
+        """Sum in every row, for pieces that use ``used`` in each of theirs."""
+        change = np.zeros(len(self.room) + 1, dtype=np.int64)
+        np.add.at(change, self.start, used)
+        np.add.at(change, self.stop, -used)
+        return np.cumsum(change)[:-1]
+
 
 @dataclass(frozen=True, slots=True)
 class Graph:

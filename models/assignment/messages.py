@@ -9,7 +9,7 @@ messages :math:`m` every solution costs what the moved costs say, so
 bounds all of them from below. A pass visits the nodes in order: each takes over what the tables
 behind it offer and leaves equal shares with the tables ahead (sequential tree-reweighted message
 passing, Kolmogorov 2006, doi:10.1109/TPAMI.2006.200). Passes use floating point; no claim rests on
-them, see :mod:`ipuopt.models.assignment.certificate`.
+them, see :mod:`ipuopt.models.assignment.bounds`.
 """
 
 from __future__ import annotations

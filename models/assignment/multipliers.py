@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ipuopt.compiled import kernel
-from ipuopt.models.assignment.certificate import certified_bound
+from ipuopt.models.assignment.bounds import certified_bound
 from ipuopt.models.assignment.graph import Graph
 from ipuopt.models.assignment.messages import FloatArray, Passing
 from ipuopt.models.assignment.problem import IntArray

@@ -8,11 +8,11 @@ from typing import Protocol
 import numpy as np
 
 from ipuopt.limits import Limits
+from ipuopt.models.assignment.heuristics import Place, Searchable
 from ipuopt.models.assignment.messages import FloatArray
 from ipuopt.models.assignment.multipliers import Ascent, priced
 from ipuopt.models.assignment.presolve import Presolved
 from ipuopt.models.assignment.problem import FORBIDDEN, IntArray
-from ipuopt.models.assignment.search import Place, Searchable
 
 SHARES = (1.0, 0.5, 0.0)
 """Shares of the prices that count, one after the other in a round."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-from ipuopt.errors import InputError
+from ipuopt.files import check_file
 from ipuopt.models.assignment.problem import Solution
 
 
@@ -28,24 +27,18 @@ def check_outputs(solution: Path, report: Path, *, force: bool) -> None:
         If a path is a directory or lies in none, may not be written, or holds no earlier solution
         or report and ``force`` is not given.
     """
-    for path, begin in ((solution, b"["), (report, b'{\n  "problem":')):
-        try:
-            folder = next(parent for parent in path.absolute().parents if parent.exists())
-            if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-                raise InputError(
-                    f"{path}: found a directory, or a place that is read-only, expected a file "
-                    "that can be written"
-                )
-            if path.exists() and not force:
-                with path.open("rb") as file:
-                    if not file.read(len(begin)).startswith(begin):
-                        raise InputError(
-                            f"{path}: found a file that is not of this command, expected a new "
-                            "name (--force replaces it)"
-                        )
-        except OSError as error:  # a name that is too long, a loop of links
-            found = error.strerror or str(error)
-            raise InputError(f"{path}: found {found}, expected a file to write") from None
+    check_file(
+        solution,
+        "solution of a layout assignment",
+        lambda begin: begin.startswith(b"["),
+        force=force,
+    )
+    check_file(
+        report,
+        "report of a layout assignment",
+        lambda begin: begin.startswith(b'{\n  "problem":'),
+        force=force,
+    )
 
 
 def text(solution: Solution) -> bytes:

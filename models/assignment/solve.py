@@ -12,13 +12,13 @@ from ipuopt.limits import Limits
 from ipuopt.models.assignment.check import check
 from ipuopt.models.assignment.exact import MAX_CELLS, build, peaks
 from ipuopt.models.assignment.graph import Graph, graph_of
+from ipuopt.models.assignment.heuristics import Searchable
 from ipuopt.models.assignment.least_memory import least_memory
 from ipuopt.models.assignment.multipliers import Ascent
 from ipuopt.models.assignment.presolve import Presolved, presolve
 from ipuopt.models.assignment.problem import FORBIDDEN, IntArray, Problem, Solution
 from ipuopt.models.assignment.rounds import Rounds
 from ipuopt.models.assignment.run import STAGE, Publish, Run, forget
-from ipuopt.models.assignment.search import Searchable
 from ipuopt.models.assignment.variable_elimination import optimum
 from ipuopt.report import SolveReport, SolveStatus
 
@@ -184,7 +184,7 @@ def _exact(
     # Imported here: most problems are too large, and need no solver.
     from ipuopt.solvers import highs
 
-    quiet = replace(run.limits, on_solution=_ignore, on_bound=_ignore)
+    quiet = run.limits.unheard()
     for _ in range(MAX_ROUNDS):
         model = build(left.graph, rows)
         start = None if hint is None else model.start(hint)
@@ -206,7 +206,3 @@ def _exact(
             run.offer(left.lift(labels))
             return
         rows = np.union1d(rows, broken[np.argsort(-use[broken], kind="stable")[:MANY_ROWS]])
-
-
-def _ignore(stage: str, value: int) -> None:
-    del stage, value

@@ -23,10 +23,6 @@ BACKENDS = ("auto", "highs", "cpsat", "heuristic")
 """``auto`` is HiGHS; ``heuristic`` starts no solver."""
 
 
-def _ignore(stage: str, value: int) -> None:
-    del stage, value
-
-
 @dataclass(slots=True)
 class _Run:
     """State of one solve: what is known, where it came from, and why it will end."""
@@ -76,7 +72,7 @@ class _Run:
 
     def quiet(self) -> Limits:
         """Limits for a back end: its solutions are told only once they are checked."""
-        return replace(self.limits, on_solution=_ignore, on_bound=self._hope)
+        return replace(self.limits.unheard(), on_bound=self._hope)
 
     def _hope(self, stage: str, bound: int) -> None:
         if self.best_bound is None or self.best_bound < bound <= (self.objective or bound):

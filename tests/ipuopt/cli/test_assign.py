@@ -6,8 +6,6 @@ import copy
 import gzip
 import json
 import os
-import re
-import runpy
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,6 @@ from click.testing import CliRunner
 from click.testing import Result as Outcome
 
 from ipuopt.cli import main
-
-PAGE = Path(__file__).parents[3] / "docs" / "assign.md"
 
 # Five nodes, of which two strategies have to give way to the limit: 445, found by hand.
 EXAMPLE: dict[str, Any] = {
@@ -146,18 +142,6 @@ def test_other_files_are_kept() -> None:
     assert Path("five.solution.json").read_text() == "mine"
     assert run("five.json", "--force").exit_code == 0
     assert run("five.json").exit_code == 0
-
-
-def test_the_page_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    text = PAGE.read_text()
-    code, said = re.findall(r"```(?:python)?\n(import time.*?|optimal.*?)```", text, re.DOTALL)
-    Path("page.py").write_text(code)
-    runpy.run_path("page.py")
-    assert capsys.readouterr().out == said
-    commands = re.findall(r"^ipuopt assign (.*)$", text, re.MULTILINE)
-    assert commands == ["PROBLEM.json.gz"]
-    Path("PROBLEM.json.gz").write_bytes(gzip.compress(json.dumps(EXAMPLE).encode()))
-    assert run(*commands[0].split()).exit_code == 0
 
 
 def test_the_shared_example(shared: Path) -> None:

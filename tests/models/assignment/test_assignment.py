@@ -11,13 +11,13 @@ import pytest
 
 from ipuopt.limits import Limits
 from ipuopt.models.assignment import Problem, Solution, check, evaluate, solve
-from ipuopt.models.assignment.certificate import certified_bound
+from ipuopt.models.assignment.bounds import certified_bound
 from ipuopt.models.assignment.graph import Graph, graph_of
+from ipuopt.models.assignment.heuristics import Searchable
 from ipuopt.models.assignment.multipliers import Ascent
 from ipuopt.models.assignment.presolve import presolve
 from ipuopt.models.assignment.problem import FORBIDDEN
 from ipuopt.models.assignment.range_tree import add, largest, range_tree
-from ipuopt.models.assignment.search import Searchable
 from ipuopt.models.assignment.variable_elimination import optimum
 from ipuopt.report import SolveStatus
 
@@ -161,11 +161,11 @@ def test_the_checker_names_every_violation() -> None:
         np.array([10, 20, 30, FORBIDDEN]),
         6,
     )
-    assert check(problem, Solution(np.array([0]))) == (("S1", "1 strategies for 2 nodes"),)
+    assert check(problem, Solution(np.array([0]))) == (("N1", "1 strategies for 2 nodes"),)
     assert check(problem, Solution(np.array([0, 2]))) == (
-        ("S1", "node 1: strategy 2 is not one of 2"),
+        ("N1", "node 1: strategy 2 is not one of 2"),
     )
-    assert check(problem, Solution(np.array([0, 0]))) == (("S2", "time 1: 10 of 6 in use"),)
+    assert check(problem, Solution(np.array([0, 0]))) == (("N2", "time 1: 10 of 6 in use"),)
     assert check(problem, Solution(np.array([0, 1]))) == ()
     assert evaluate(problem, Solution(np.array([0, 1]))) == 1 + 4 + 20
     assert evaluate(problem, Solution(np.array([1, 1]))) == 2 + 4 + FORBIDDEN

@@ -74,10 +74,7 @@ class Searchable:
         """Memory in use beyond the room of every row."""
         memory = self.graph.memory
         used = memory.usage[memory.first[:-1] + labels[memory.node]]
-        change = np.zeros(len(memory.room) + 1, dtype=np.int64)
-        np.add.at(change, memory.start, used)
-        np.add.at(change, memory.stop, -used)
-        return np.cumsum(change)[:-1] - memory.room
+        return memory.totals(used) - memory.room
 
     def cost(self, labels: IntArray) -> int:
         """Cost of all labels, without the constant; ``FORBIDDEN`` pairs count as such."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ipuopt.cli.interrupts import EXIT_INTERRUPTED
-from ipuopt.cli.solve import EXIT_LIMIT
+from ipuopt.cli.exit_codes import EXIT_REJECTED, code_of_search
+from ipuopt.cli.streams import as_json_text
 from ipuopt.cli.table import aligned
 from ipuopt.figures import duration, percent, thousands
 from ipuopt.models.exchange.group import Answer
@@ -18,8 +18,6 @@ from ipuopt.report import Limit, SolveReport, status_of
 from ipuopt.rundir import config_of, figures_of
 from ipuopt.strict_json import dumps
 from ipuopt.versions import versions
-
-EXIT_REJECTED = 6
 
 _TITLES = (
     "phase",
@@ -35,22 +33,15 @@ _TITLES = (
 
 
 def exit_code(answers: Sequence[Answer], asked_gap: float | None) -> int:
-    """0, 4, 6 or 130 for phases that all have a schedule.
-
-    4 needs a phase that a limit cut short, with a gap above the asked one; 6 a refused solution.
-    """
+    """0, 4, 6 or 130 for phases that all have a schedule; 6 for a solution that was refused."""
     if any(answer.refused is not None for answer in answers):
         return EXIT_REJECTED
-    reports = [answer.report for answer in answers]
-    if any(report.limit is Limit.INTERRUPT for report in reports):
-        return EXIT_INTERRUPTED
-    cut = [report for report in reports if report.limit not in (None, Limit.GAP)]
-    within = all(r.gap is not None and r.gap <= (asked_gap or 0.0) for r in cut)
-    return 0 if within else EXIT_LIMIT
+    ends = [(answer.report.limit, answer.report.gap) for answer in answers]
+    return code_of_search(ends, asked_gap)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ExchangeOutcome:
     """Phases of a snapshot with their answers, in order.
 
     Attributes
@@ -158,7 +149,7 @@ class Outcome:
             "total": figures_of(self._sum(wall_time_s)),
             "phases": phases,
         }
-        return dumps(content).decode().rstrip("\n")
+        return as_json_text(content)
 
     def _sum(self, wall_time_s: float) -> SolveReport:
         """Horizons and bounds of all phases, which add up: one phase runs after the other."""

@@ -22,7 +22,7 @@ MAX_SHIFT = 20
 
 def certified_bound(graph: Graph, passing: Passing, prices: FloatArray) -> int:
     """Bound on the cost of every solution of ``graph``, from any messages and prices >= 0."""
-    shift = _shift(passing, graph)
+    shift = _shift(passing)
     scale = 1 << shift
     to_tail, to_head = (
         np.round(messages * scale).astype(np.int64)
@@ -43,7 +43,7 @@ def certified_bound(graph: Graph, passing: Passing, prices: FloatArray) -> int:
     return graph.constant - (-int(total) // scale)
 
 
-def _shift(passing: Passing, graph: Graph) -> int:
+def _shift(passing: Passing) -> int:
     """Largest shift at which no sum of a node's messages comes near 64 bits."""
     most = max(
         float(np.abs(passing.to_tail).max(initial=1.0)),
