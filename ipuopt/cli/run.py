@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ipuopt.cli.exit_codes import EXIT_REJECTED
 from ipuopt.cli.logs import logging_options
-from ipuopt.cli.streams import tell
+from ipuopt.cli.streams import as_json_text, tell
 
 if TYPE_CHECKING:
     from ipuopt.pipeline.execute import Execution
 
-EXIT_FAILED = 6
 
-
-@click.command()
+@click.command(epilog="Example: ipuopt run runs/mlp-tiny")
 @click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
 @click.option(
     "--device",
@@ -39,19 +38,15 @@ def run(run: Path, device: str, inputs: Path | None, seed: int, as_json: bool, q
 
     RUN is a run directory. The device gets the words of the package, nothing else; results are held
     against float32, cycles of exchange phases against the schedule.
-
-    Example: ipuopt run runs/mlp-tiny
     """
     del quiet  # results are printed either way
     from ipuopt.pipeline.execute import execute_run
 
     done = execute_run(run, inputs=inputs, seed=seed)
-    code = 0 if done.passed else EXIT_FAILED
+    code = 0 if done.passed else EXIT_REJECTED
     if as_json:
-        from ipuopt.strict_json import dumps
-
         content = {"exit_code": code, "device": device, **_content(done)}
-        tell(dumps(content).decode().rstrip("\n"))
+        tell(as_json_text(content))
     else:
         tell("\n".join(_lines(done)))
     return code
