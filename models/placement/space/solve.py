@@ -78,7 +78,8 @@ def place(
     searches, solver
         Whether to use the canonical searches, and CP-SAT.
     publish
-        Called with the answer of the heuristics before anything else starts.
+        Called with a first placement before any kernel of the constructions is compiled, which
+        may take ten seconds, and with the answer of the heuristics before any search starts.
 
     Raises
     ------
@@ -98,13 +99,16 @@ def place(
     if tables is None:
         return _one_pass(instance, bound, most, limits, begin)
     goal = most if only_fit else bound
+    run = RunInfo(seed=limits.seed, threads=limits.threads, deterministic=limits.deterministic)
+    early = skyline(instance)
+    if early is not None and early.height <= most:
+        publish(_answer(instance, early, early.height, bound, source, Limit.TIME, run, begin))
     first = quick(tables, goal, limits.expired)
     best = _warm(instance, warm, first)
     best = climb(tables, best, goal, TRIALS, limits.seed, limits.expired)
     if best is not None and best.height > most:
         best = None
     heuristic = None if first is None else first.height
-    run = RunInfo(seed=limits.seed, threads=limits.threads, deterministic=limits.deterministic)
     if best is not None:
         publish(_answer(instance, best, heuristic, bound, source, Limit.TIME, run, begin))
     race = Race(
