@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -196,6 +197,19 @@ def cut_axis(extent: int, tiling: AxisTiling) -> Cut:
     stop = start + -(-width // tiling.shard_multiple) * tiling.shard_multiple
     base = np.repeat(np.arange(groups, dtype=np.int64) * group_extent, group_parts)
     return Cut(*(base + np.tile(bounds, groups) for bounds in (start, end, stop)))
+
+
+@lru_cache(maxsize=4096)
+def widest_part(extent: int, tiling: AxisTiling | None) -> int:
+    """Most physical elements of a part of an axis; None: the axis is whole.
+
+    Raises
+    ------
+    LayoutError
+        As :func:`cut_axis`.
+    """
+    cut = whole_axis(extent) if tiling is None else cut_axis(extent, tiling)
+    return int((cut.stop - cut.start).max())
 
 
 def whole_axis(extent: int) -> Cut:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ipuopt.errors import InputError
 from ipuopt.quantities import flag, fraction, seconds, size_bytes, whole
@@ -21,6 +21,8 @@ MIN_MEMORY_BYTES = 64 << 20
 """Less than the interpreter with numpy and a solver loaded."""
 DEFAULT_TIME_LIMIT_S = 300.0
 
+Word = TypeVar("Word", bound=StrEnum)
+
 
 class Solver(StrEnum):
     """Which back end proves and improves; HEURISTIC starts none."""
@@ -29,6 +31,13 @@ class Solver(StrEnum):
     CPSAT = "cpsat"
     HIGHS = "highs"
     HEURISTIC = "heuristic"
+
+
+class SpaceKind(StrEnum):
+    """Which plans are searched: all of ours under our prices, or the public compiler's under its."""
+
+    FULL = "full"
+    PEER = "peer"
 
 
 def available_threads() -> int:
@@ -72,6 +81,8 @@ class SolveOptions:
         Memory of the whole process; None for no limit.
     solver
         See :class:`Solver`.
+    space
+        See :class:`SpaceKind`.
     cluster
         Address of a Dask scheduler on whose workers independent parts run; None for processes of
         this machine.
@@ -89,6 +100,7 @@ class SolveOptions:
     deterministic: bool = False
     memory_limit_bytes: int | None = None
     solver: Solver = Solver.AUTO
+    space: SpaceKind = SpaceKind.FULL
     cluster: str | None = None
 
     def __post_init__(self) -> None:
@@ -161,10 +173,16 @@ def _memory_limit(value: object) -> int:
     return limit
 
 
-def _solver(value: object) -> Solver:
-    if isinstance(value, str) and value in set(Solver):
-        return Solver(value)
-    raise ValueError(" or ".join((", ".join(list(Solver)[:-1]), list(Solver)[-1])))
+def _one_of(words: type[Word]) -> Callable[[object], Word]:
+    """Reads one of a few words."""
+    *most, last = list(words)
+
+    def parse(value: object) -> Word:
+        if isinstance(value, str) and value in set(words):
+            return words(value)
+        raise ValueError(f"{', '.join(most)} or {last}")
+
+    return parse
 
 
 def _address(value: object) -> str:
@@ -209,9 +227,16 @@ OPTIONS = (
     Option(
         "solver",
         "solver",
-        _solver,
+        _one_of(Solver),
         "|".join(Solver),
         "Back end; heuristic starts none.  [default: auto]",
+    ),
+    Option(
+        "space",
+        "space",
+        _one_of(SpaceKind),
+        "|".join(SpaceKind),
+        "Plans to search; peer: the public compiler's own.  [default: full]",
     ),
     Option(
         "cluster",

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipuopt.layout import COLUMNS, ROWS, IntArray, Layout, LayoutError, cut_axis, whole_axis
+from ipuopt.layout import (
+    COLUMNS,
+    ROWS,
+    IntArray,
+    Layout,
+    LayoutError,
+    cut_axis,
+    whole_axis,
+    widest_part,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +128,5 @@ def max_shard_elements(layout: Layout, rows: int, columns: int) -> int:
     if layout.is_linear:
         grain = layout.axes[0].block
         return -(-(rows * columns // grain) // layout.tiles) * grain
-    widest = 1
-    for axis, extent in ((ROWS, rows), (COLUMNS, columns)):
-        tiling = layout.tiling(axis)
-        cut = whole_axis(extent) if tiling is None else cut_axis(extent, tiling)
-        widest *= int((cut.stop - cut.start).max())
-    return widest
+    tall = widest_part(rows, layout.tiling(ROWS))
+    return tall * widest_part(columns, layout.tiling(COLUMNS))

@@ -42,7 +42,7 @@ KEPT = 0.04, 2.0
     type=click.Path(path_type=Path),
     help="Solution to write.  [default: NAME.solution.json]",
 )
-@solve_options(TIME_LIMIT_S)
+@solve_options(TIME_LIMIT_S, without=("space",))
 @output_options("Replace whatever the output files hold.")
 @logging_options
 @click.pass_obj

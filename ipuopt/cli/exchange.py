@@ -56,7 +56,7 @@ TIME_LIMIT_S = 85.0
     metavar="DIR",
     help="Write the encoded row of every tile, in a folder a phase.",
 )
-@solve_options(TIME_LIMIT_S)
+@solve_options(TIME_LIMIT_S, without=("space",))
 @output_options("Replace whatever the output files hold.")
 @logging_options
 @click.pass_obj

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import click
@@ -13,6 +13,8 @@ from ipuopt.options import DEFAULT_TIME_LIMIT_S, OPTIONS
 
 def solve_options(
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
+    *,
+    without: Collection[str] = (),
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add a flag for every option; their values arrive as text and are read with the others.
 
@@ -20,11 +22,13 @@ def solve_options(
     ----------
     time_limit_s
         Default of the time limit of this command, for ``--help``.
+    without
+        Keys of options that mean nothing to this command.
     """
     usual, own = (f"[default: {limit:.0f}s]" for limit in (DEFAULT_TIME_LIMIT_S, time_limit_s))
 
     def add_all(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(OPTIONS):
+        for option in reversed([option for option in OPTIONS if option.key not in without]):
             help_text = option.help.replace(usual, own)
             if option.metavar:
                 add = click.option(

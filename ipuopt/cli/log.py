@@ -34,7 +34,7 @@ from ipuopt.errors import InputError
     help="With --solve: the run directory.  [default: runs/log-NAME]",
 )
 @click.option("--force", is_flag=True, help="With --solve: replace the run in that directory.")
-@solve_options()
+@solve_options(without=("space",))
 @logging_options
 def log(
     file: Path,

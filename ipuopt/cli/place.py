@@ -41,7 +41,7 @@ TIME_LIMIT_S = 60.0
     type=click.Path(path_type=Path),
     help="CSV to write, with a column offset.  [default: standard output]",
 )
-@solve_options(TIME_LIMIT_S)
+@solve_options(TIME_LIMIT_S, without=("space",))
 @output_options("Replace whatever the output file holds.")
 @logging_options
 @click.pass_obj

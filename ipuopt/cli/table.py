@@ -18,7 +18,7 @@ BOUNDED = (
     "The bound of the total is the mapping bound: it holds for every program made of the same "
     "candidates under this cost model."
 )
-UNBOUNDED = "The total has no bound: its plan was given, not searched."
+UNBOUNDED = "The total has no bound: its plan was not searched under this cost model."
 CUT = (
     "This deterministic run was cut off before its counters ended it: another may give another "
     "plan. A longer --time-limit makes it repeatable."

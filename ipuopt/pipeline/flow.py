@@ -13,16 +13,23 @@ from ipuopt.events import Events
 from ipuopt.layout import LayoutError
 from ipuopt.limits import Limits, Workers
 from ipuopt.models import mapping
-from ipuopt.models.mapping.check_plan import check_plan
 from ipuopt.models.mapping.space import Space, build_space
-from ipuopt.options import SolveOptions, Solver
+from ipuopt.options import SolveOptions, Solver, SpaceKind
 from ipuopt.pipeline.attempts import ROOM_BYTES, Attempts, first_complete
 from ipuopt.pipeline.build import Complete, build, build_heuristic
 from ipuopt.pipeline.levers import with_tiles
-from ipuopt.pipeline.state import Search, State, limit_of, result_of
+from ipuopt.pipeline.peer import search_peer
+from ipuopt.pipeline.programs import (
+    CRASHES,
+    build_programs,
+    keep_heuristic,
+    publish,
+    refuse_plan,
+)
+from ipuopt.pipeline.state import Search, State, bound_of, limit_of, result_of
 from ipuopt.pipeline.watch import Watch
 from ipuopt.plan import Plan
-from ipuopt.report import Limit, SolveReport, SolveStatus
+from ipuopt.report import SolveReport, SolveStatus
 from ipuopt.result import Result
 from ipuopt.solvers import parallel
 from ipuopt.workload.model import Workload
@@ -34,9 +41,6 @@ MAPPING_SHARE = 0.4
 
 FINISH_SHARE, FINISH_S = 0.05, 5.0
 """Part of the time limit, and most seconds, kept for the last check and for writing."""
-
-CRASHES = (MemoryError, OSError, RuntimeError)
-"""What a back end that fails, or cannot be started, raises; other exceptions are bugs of ours."""
 
 
 def solve(
@@ -88,40 +92,35 @@ def solve(
             workers = stack.enter_context(parallel.Workers(options.threads, options.cluster))
         limits = replace(_limits(options, events, watch, started_s), workers=workers)
         search = Search(workload, options, limits, events, watch, started_s)
-        if plan is None:
+        if plan is not None:
+            refuse_plan(workload, plan)
+            _given(search, state, plan)
+        elif options.space is SpaceKind.PEER:
+            search_peer(search, state)
+        else:
             try:
                 _search(search, state)
             except InfeasibleError as error:
                 told = with_tiles(error.explanation, workload, limits)
                 raise InfeasibleError(told) from error
-        else:
-            _refuse_plan(workload, plan)
-            _given(search, state, plan)
     complete = [program for program in (state.main, state.heuristic) if program is not None]
     if not complete:
         raise LimitError(f"{workload.name}: no program was complete when the search ended")
     best = min(complete, key=lambda program: program.cycles)
     if state.main is not None and best is not state.main:
         events.on_message("the program built from heuristics alone is the shortest; it is kept")
-    _refuse_contradiction(None if state.report is None else state.report.bound, best)
+    _refuse_contradiction(bound_of(search, state), best)
     return result_of(search, state, best, limit_of(search, state, best.reports))
 
 
 def _given(search: Search, state: State, plan: Plan) -> None:
     """Programs of a plan from outside; what its layouts cannot do is the fault of the input."""
     try:
-        state.heuristic = build_heuristic(plan, search.limits)
-        _publish(search, state)
-        if state.heuristic is None or not search.limits.expired():
-            state.main = build(plan, search.limits, search.events)
+        build_programs(search, state, plan)
     except LayoutError as error:
         found = f"a plan that cannot be lowered ({error})"
         name = search.workload.name
         raise InputError(f"{name}: found {found}, expected other layouts") from error
-    except CRASHES as error:
-        if state.heuristic is None:
-            raise
-        _keep_heuristic(state, error)
 
 
 def _limits(options: SolveOptions, events: Events, watch: Watch, started_s: float) -> Limits:
@@ -159,13 +158,13 @@ def _search(search: Search, state: State) -> None:
         except InfeasibleError as error:  # of this plan; there are others
             logger.info("the heuristic plan does not fit: %s", error)
         state.report = _unsearched(search, space, beam)
-        _publish(search, state)
+        publish(search, state)
     try:
         _improve(search, state, space, beam)
     except CRASHES as error:
         if state.heuristic is None:
             raise
-        _keep_heuristic(state, error)
+        keep_heuristic(state, error)
     assert state.report is not None
     state.report = replace(
         state.report,
@@ -185,7 +184,7 @@ def _improve(search: Search, state: State, space: Space, beam: mapping.Solution 
         if report.status is not SolveStatus.INFEASIBLE:
             raise LimitError(f"{name}: the limit came before the first mapping")
         raise InfeasibleError(mapping.explain(space.problem))
-    _publish(search, state)
+    publish(search, state)
     if state.heuristic is not None and limits.expired():
         return  # another program would take as long again as this one
     exact = search.options.solver is not Solver.HEURISTIC
@@ -204,18 +203,6 @@ def _unsearched(search: Search, space: Space, beam: mapping.Solution) -> SolveRe
 
 def _ignore(stage: str, value: int) -> None:
     del stage, value
-
-
-def _keep_heuristic(state: State, error: BaseException) -> None:
-    """Go on without the solver that failed; the reports say so."""
-    what = f"{type(error).__name__}: {error}".rstrip(": ")
-    logger.error("a solver failed (%s); the program built from heuristics is kept", what)
-    logger.debug("the error was raised here", exc_info=error)
-    state.crashed = True
-    if state.report is not None:
-        notes = [state.report.run.note, f"a solver failed: {what}"]
-        run = replace(state.report.run, note="; ".join(filter(None, notes)))
-        state.report = replace(state.report, limit=Limit.SOLVER, run=run)
 
 
 def _attempts(
@@ -252,14 +239,6 @@ def _unplaced(search: Search, attempts: Attempts) -> Error:
     return LimitError(f"{search.workload.name}: {tried}; {attempts.refused}")
 
 
-def _publish(search: Search, state: State) -> None:
-    """Hand out a complete program before the search is over, in case it has to be cut off."""
-    if state.heuristic is not None:
-        limit = Limit.TIME  # a program that is used before the end was cut off by its limit
-        result = result_of(search, state, state.heuristic, limit)
-        search.events.on_result(replace(result, repeatable=False))
-
-
 def _solve_mapping(
     search: Search, space: Space, share: Limits, beam: mapping.Solution | None = None
 ) -> tuple[mapping.Solution | None, SolveReport]:
@@ -269,14 +248,8 @@ def _solve_mapping(
 
 def _plan(search: Search, space: Space, solution: mapping.Solution) -> Plan:
     plan = space.plan(solution)
-    _refuse_plan(search.workload, plan)
+    refuse_plan(search.workload, plan)
     return plan
-
-
-def _refuse_plan(workload: Workload, plan: Plan) -> None:
-    violations = check_plan(workload, plan)
-    if violations:
-        raise CheckError("mapping plan", violations)
 
 
 def _refuse_contradiction(bound: int | None, best: Complete) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ipuopt.events import Events
 from ipuopt.limits import Limits
-from ipuopt.options import SolveOptions
+from ipuopt.options import SolveOptions, SpaceKind
 from ipuopt.pipeline.build import Complete
 from ipuopt.pipeline.watch import Watch
 from ipuopt.report import Limit, SolveReport
@@ -65,11 +65,18 @@ def result_of(search: Search, state: State, best: Complete, limit: Limit | None)
         total=Total(
             heuristic=None if heuristic is None else heuristic.cycles,
             objective=best.cycles,
-            bound=None if report is None else report.bound,
+            bound=bound_of(search, state),
         ),
         limit=limit,
         repeatable=search.options.deterministic and not disturbed,
     )
+
+
+def bound_of(search: Search, state: State) -> int | None:
+    """What no program beats; none where the mapping was priced as the public compiler does."""
+    if state.report is None or search.options.space is SpaceKind.PEER:
+        return None
+    return state.report.bound
 
 
 def limit_of(search: Search, state: State, reports: tuple[SolveReport, ...]) -> Limit | None:

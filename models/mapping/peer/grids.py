@@ -120,17 +120,21 @@ def unbeaten(figures: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> list[i
     ]
 
 
-def variants(shape: Shape, grids: Sequence[Grid]) -> Iterator[Variant]:
-    """Splits and tile orders of the result, weight memory, staging of sums; weights used in place."""
+def variants(shape: Shape, grids: Sequence[Grid], *, spread: bool = True) -> Iterator[Variant]:
+    """Splits and tile orders of the result, weight memory, staging of sums; weights used in place.
+
+    ``spread``: whether the result may lie on the tiles of all inner parts: it is an output, or its
+    one reader takes any layout (cost-model.md 2.2).
+    """
     most_rows, column_groups = ceil_div(shape.rows, 2), ceil_div(shape.columns, GROUP)
     for grid in grids:
         r, c, k = grid.rows, grid.columns, grid.inner
         splits = [(1, 1, False)]
         if r > 1 and c > 1:
             splits.append((1, 1, True))
-        if k <= shape.rows // r:
+        if spread and k <= shape.rows // r:
             splits.append((k, 1, False))
-        elif k <= column_groups // c:
+        elif spread and k <= column_groups // c:
             splits.append((1, k, False))
         for row_split, column_split, rows_fast in splits:
             if r * row_split <= most_rows:

@@ -12,9 +12,8 @@ from ipuopt.layout import (
     Layout,
     MemoryClass,
     OrderKind,
-    cut_axis,
     round_up,
-    whole_axis,
+    widest_part,
 )
 from ipuopt.models.mapping.peer.operands import replication_traffic, stationary_traffic
 from ipuopt.models.mapping.peer.traffic import exchange_cycles, row_bytes
@@ -114,10 +113,7 @@ def _extent(value: PlannedValue, axis: int) -> int:
 
 def _widest(value: PlannedValue, layout: Layout, axis: int) -> int:
     """Widest physical part of ``axis``; a linear layout answers with the whole axis."""
-    tiling = layout.tiling(axis)
-    extent = _extent(value, axis)
-    cut = whole_axis(extent) if tiling is None else cut_axis(extent, tiling)
-    return int((cut.stop - cut.start).max())
+    return widest_part(_extent(value, axis), layout.tiling(axis))
 
 
 def shard_bytes(value: PlannedValue) -> int:

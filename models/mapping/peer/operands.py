@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
-from ipuopt.layout import COLUMNS, ROWS, IntArray, Layout, LayoutError, cut_axis, whole_axis
+from ipuopt.layout import (
+    COLUMNS,
+    ROWS,
+    IntArray,
+    Layout,
+    LayoutError,
+    MemoryClass,
+    cut_axis,
+    whole_axis,
+)
 from ipuopt.models.mapping.peer.parts import distinct_parts
 from ipuopt.models.mapping.peer.traffic import MAX_BYTES, Traffic, collect, nothing
 from ipuopt.plan import PlannedValue
 from ipuopt.rectangles import max_shard_elements, tile_coordinate
+
+GRID_OPERANDS = 16
+"""Operands whose traffic is remembered: those of a few grids at a time."""
 
 
 def replication_traffic(value: PlannedValue, replicas: int, tiles: int) -> Traffic:
@@ -23,20 +36,30 @@ def replication_traffic(value: PlannedValue, replicas: int, tiles: int) -> Traff
     layout = value.layout
     if layout.replicas >= replicas:
         return nothing(tiles)
-    grown = replace(layout, replicas=replicas, tiles=layout.tiles // layout.replicas * replicas)
-    if grown.tiles > tiles:
+    needs = layout.tiles // layout.replicas * replicas
+    if needs > tiles:
         raise LayoutError(
-            f"{value.name}: {replicas} replicas need {grown.tiles} tiles, but there are {tiles}"
+            f"{value.name}: {replicas} replicas need {needs} tiles, but there are {tiles}"
         )
-    held = distinct_parts(layout, value.rows, value.columns)
-    needed = distinct_parts(grown, value.rows, value.columns)
+    anywhere = replace(layout, memory_class=MemoryClass.STANDARD)
+    return _raised(anywhere, value.rows, value.columns, value.element_bytes, replicas, tiles)
+
+
+@lru_cache(maxsize=GRID_OPERANDS)
+def _raised(
+    layout: Layout, rows: int, columns: int, element_bytes: int, replicas: int, tiles: int
+) -> Traffic:
+    """Traffic of an operand with too few replicas; variants of a grid ask for the same."""
+    grown = replace(layout, replicas=replicas, tiles=layout.tiles // layout.replicas * replicas)
+    held = distinct_parts(layout, rows, columns)
+    needed = distinct_parts(grown, rows, columns)
     part = np.repeat(np.arange(len(needed)), needed.owners)
     home = np.full(tiles, -1, dtype=np.int64)
     home[held.owner] = np.repeat(np.arange(len(held)), held.owners)
     remote = home[needed.owner] != part
     sent = np.unique(part[remote])
     height, width = needed.row_end - needed.row_start, needed.column_end - needed.column_start
-    size = height * width * value.element_bytes
+    size = height * width * element_bytes
     return collect(
         tiles,
         held.first_owner[sent],

@@ -116,14 +116,19 @@ def price_plan(plan: Plan, rule: Rule | str = Rule.A) -> PeerReport:
         If a layout does not fit its value, or a grid needs more tiles than the plan has.
     """
     rule = Rule(rule)
-    steps = tuple(_price_step(plan, step, rule) for step in plan.steps)
+    return report_of(plan, tuple(price_step(plan, step, rule) for step in plan.steps), rule)
+
+
+def report_of(plan: Plan, steps: tuple[PeerStep, ...], rule: Rule) -> PeerReport:
+    """The report on a plan whose steps are priced: memory of the program and what it breaks."""
     rows = sum(step.row_bytes for step in steps)
     peaks = program_peaks(plan, [step.temporary for step in steps], rows)
     refused = [violation for step in steps for violation in _step_violations(step)]
     return PeerReport(rule, steps, peaks, (*refused, *violations(peaks, rows)))
 
 
-def _price_step(plan: Plan, step: PlanStep, rule: Rule) -> PeerStep:
+def price_step(plan: Plan, step: PlanStep, rule: Rule) -> PeerStep:
+    """Price one step; of the plan only the values that the step names are looked at."""
     held = live(plan, step)
     match step:
         case ConversionStep():

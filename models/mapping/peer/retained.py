@@ -73,15 +73,17 @@ def product_plan(shape: Shape, variant: Variant, tiles: int) -> Plan:
     return Plan(tiles=tiles, values=values, steps=(step,))
 
 
-def retained(shape: Shape, active: int, tiles: int) -> list[Candidate]:
+def retained(shape: Shape, active: int, tiles: int, *, spread: bool = True) -> list[Candidate]:
     """Candidates on ``active`` of ``tiles`` tiles: unbeaten in their family, the cheapest 64.
+
+    ``spread`` is that of :func:`~ipuopt.models.mapping.peer.grids.variants`.
 
     A family has one class of weight memory and one staging of sums. The first of each family is
     kept; among the others cycles decide, then memory and exchange rows.
     """
     found: list[tuple[tuple[int, ...], Candidate]] = []
     families: dict[tuple[str, str], list[int]] = {}
-    for variant in variants(shape, frontier(generate(shape, active))):
+    for variant in variants(shape, frontier(generate(shape, active)), spread=spread):
         plan = product_plan(shape, variant, tiles)
         try:
             figures, candidate = _price(plan, shape.swapped)

@@ -1,0 +1,173 @@
+"""A workload as a chain of operations with the candidates that the public compiler retains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ipuopt.errors import InputError, LimitError
+from ipuopt.layout import Layout
+from ipuopt.limits import Limits
+from ipuopt.models.mapping.peer.formats import pointwise_formats
+from ipuopt.models.mapping.peer.grids import Shape, tile_counts
+from ipuopt.models.mapping.peer.price import PeerStep, price_step
+from ipuopt.models.mapping.peer.rearrange import Rule
+from ipuopt.models.mapping.peer.retained import retained
+from ipuopt.plan import (
+    MatMulStep,
+    Origin,
+    Plan,
+    PlannedValue,
+    PointwiseStep,
+)
+from ipuopt.workload.model import Operation, Tensor, TensorKind, Workload
+
+ORIGINS = {
+    TensorKind.INPUT: Origin.INPUT,
+    TensorKind.PARAMETER: Origin.PARAMETER,
+    TensorKind.RESULT: Origin.COMPUTED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One way to carry out an operation.
+
+    Attributes
+    ----------
+    reads, loads, makes
+        Layouts of the activation, of the weight (None without one) and of the result.
+    step
+        Its step, with operands numbered in the order of ``reads``, ``loads``, ``makes``.
+    priced
+        What the public compiler charges for it.
+    """
+
+    reads: Layout
+    loads: Layout | None
+    makes: Layout
+    step: MatMulStep | PointwiseStep
+    priced: PeerStep
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One operation of the chain: its activation, its weight, its result, and its choices.
+
+    Choices of a pointwise operation depend on the layout that it finds, see :meth:`offered`; the
+    ones listed here are those of a product.
+    """
+
+    operation: Operation
+    activation: Tensor
+    weight: Tensor | None
+    result: Tensor
+    tiles: int
+    counts: tuple[int, ...]
+    choices: tuple[Choice, ...]
+
+    def offered(self, current: Layout | None) -> tuple[Choice, ...]:
+        """Choices for an activation that lies in ``current``; None: the host loads it as asked."""
+        if self.weight is not None or current is None:
+            return self.choices
+        rows, columns = self.activation.rows, self.activation.columns
+        formats = pointwise_formats(current, rows, columns, self.counts)
+        return tuple(self._pointwise(layout) for layout in formats)
+
+    def _pointwise(self, layout: Layout) -> Choice:
+        step = PointwiseStep(name=self.operation.name, kind="Gelu", inputs=(0,), result=1)
+        values = value_of(self.activation, "x", layout), value_of(self.result, "y", layout)
+        priced = price_step(Plan(tiles=self.tiles, values=values, steps=(step,)), step, Rule.A)
+        return Choice(layout, None, layout, step, priced)
+
+
+def value_of(tensor: Tensor, name: str, layout: Layout, *, is_output: bool = False) -> PlannedValue:
+    """A plan value that holds ``tensor``."""
+    origin = ORIGINS[tensor.kind]
+    rows, columns, dtype = tensor.rows, tensor.columns, tensor.dtype
+    return PlannedValue(
+        name, tensor.name, rows, columns, dtype, layout, origin, is_output=is_output
+    )
+
+
+def read_chain(workload: Workload, limits: Limits) -> tuple[Link, ...]:
+    """Operations of ``workload`` with their candidates.
+
+    Raises
+    ------
+    InputError
+        For a workload that is no chain of products and GeLUs in float16, a product first.
+    LimitError
+        If the time is over before all candidates are priced.
+    """
+    extents = [e for t in workload.tensors.values() for e in (t.rows, t.columns)]
+    counts = tuple(tile_counts(workload.target.tiles, list(dict.fromkeys(extents))))
+    links: list[Link] = []
+    for index, operation in enumerate(workload.operations):
+        before = workload.operations[index - 1].name if index else operation.inputs[0]
+        _refuse_branch(workload, operation, before, first=index == 0)
+        activation, result = workload.tensors[before], workload.tensors[operation.name]
+        weight, choices = None, ()
+        if operation.kind == "MatMul":
+            weight = workload.tensors[operation.inputs[1]]
+            choices = _products(workload, operation, counts, limits, first=index == 0)
+        links.append(
+            Link(operation, activation, weight, result, workload.target.tiles, counts, choices)
+        )
+    return tuple(links)
+
+
+def _refuse_branch(workload: Workload, operation: Operation, before: str, *, first: bool) -> None:
+    """Refuse an operation that does not continue a chain."""
+    product = operation.kind == "MatMul"
+    used = [workload.tensors[name] for name in (*operation.inputs, operation.name)]
+    if not product and (operation.kind != "Gelu" or first):
+        found = f"{operation.kind} {operation.name}"
+    elif operation.inputs[0] != before or before in operation.inputs[1:]:
+        found = f"{operation.name} that reads {', '.join(operation.inputs)} after {before}"
+    elif product and used[1].kind is TensorKind.RESULT:
+        found = f"computed weights {used[1].name} of {operation.name}"
+    elif any(tensor.dtype != "float16" for tensor in used):
+        found = f"{used[-1].dtype} in {operation.name}"
+    elif any(len(workload.consumers(name)) != 1 for name in operation.inputs):
+        found = f"operands of {operation.name} that others read"
+    else:
+        return
+    expected = "a chain of float16 MatMul and Gelu that begins with a MatMul"
+    raise InputError(f"{workload.name}: --space peer: found {found}, expected {expected}")
+
+
+def _products(
+    workload: Workload, operation: Operation, counts: Sequence[int], limits: Limits, *, first: bool
+) -> tuple[Choice, ...]:
+    """Retained candidates of a product, each once.
+
+    Swapped ones read an order that only the host can write (cost-model.md 2.5), so they are
+    candidates of the first product alone.
+    """
+    activation, weight = (workload.tensors[name] for name in operation.inputs)
+    result = workload.tensors[operation.name]
+    readers = workload.consumers(operation.name)
+    spread = not readers or readers[0].kind == "Gelu"
+    tiles, found = workload.target.tiles, {}
+    for swapped in (False, True) if first else (False,):
+        shape = Shape(activation.rows, activation.columns, result.columns, swapped)
+        for active in counts:
+            if limits.expired():
+                name = f"{workload.name}: {operation.name}"
+                raise LimitError(f"{name}: the limit came before the peer's candidates were priced")
+            for candidate in retained(shape, active, tiles, spread=spread):
+                if candidate.fits:
+                    step = replace(candidate.step, name=operation.name)
+                    layouts = candidate.activation, candidate.weight, candidate.result
+                    found[(*layouts, step.epochs, step.rows, step.columns)] = (layouts, step)
+    choices = []
+    for (reads, loads, makes), step in found.values():
+        values = (
+            value_of(activation, "x", reads),
+            value_of(weight, "w", loads),
+            value_of(result, "y", makes),
+        )
+        priced = price_step(Plan(tiles=tiles, values=values, steps=(step,)), step, Rule.A)
+        choices.append(Choice(reads, loads, makes, step, priced))
+    return tuple(choices)

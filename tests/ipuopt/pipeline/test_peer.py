@@ -1,0 +1,79 @@
+"""``space: peer``: the public compiler's candidates under its prices, built by us."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import ipuopt
+from ipuopt.errors import Infeasibility, InfeasibleError, InputError, LimitError
+from ipuopt.layout import LayoutError
+from ipuopt.limits import Limits
+from ipuopt.models.mapping.peer import price_plan
+from ipuopt.options import SolveOptions, SpaceKind
+from ipuopt.pipeline import peer
+from ipuopt.pipeline.state import Search, State
+from ipuopt.plan import Plan
+from ipuopt.report import SolveStatus
+
+OPTIONS = SolveOptions(time_limit_s=60.0, threads=1, deterministic=True, space=SpaceKind.PEER)
+
+
+def test_best_plan_is_built(small_workload: ipuopt.Workload, tmp_path: Path) -> None:
+    """The mapping is proven under the peer's prices; the total has none of its bounds."""
+    result = ipuopt.solve(small_workload, OPTIONS)
+    report = result.reports[0]
+    assert (report.stage, report.unit) == ("mapping", "cycles of the peer")
+    assert report.status is SolveStatus.OPTIMAL
+    assert report.objective == report.bound == price_plan(result.plan).cycles
+    assert result.total.bound is None and result.total.objective > 0
+    result.save(tmp_path / "run")
+    assert ipuopt.check(tmp_path / "run").violations == ()
+    assert ipuopt.solve(small_workload, OPTIONS).plan == result.plan
+
+
+@pytest.mark.parametrize(
+    "error",
+    [LayoutError("no such layout"), InfeasibleError(Infeasibility("tile 0", 2, 1, "bytes", ()))],
+)
+def test_plans_that_cannot_be_built_are_passed_over(
+    small_workload: ipuopt.Workload, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    real, refused = peer.build_programs, list[Plan]()
+
+    def build(search: Search, state: State, plan: Plan) -> None:
+        if len(refused) < 3:
+            refused.append(plan)
+            raise error
+        real(search, state, plan)
+
+    monkeypatch.setattr(peer, "build_programs", build)
+    result = ipuopt.solve(small_workload, OPTIONS)
+    report = result.reports[0]
+    assert report.bound == refused[0].cost <= (report.objective or 0) == result.plan.cost
+    assert report.run.note == "3 cheaper plans cannot be built"
+    assert result.plan not in refused
+
+
+def test_nothing_fits(small_workload: ipuopt.Workload, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No plan keeps the peer's rules, or none of those that do has a placement."""
+    few = replace(small_workload, target=replace(small_workload.target, tiles=1))
+    with pytest.raises(InputError, match="found no plan .* on 1 tiles, expected --space full"):
+        ipuopt.solve(few, OPTIONS)
+    chains = peer.read_chain(small_workload, Limits())
+    short = tuple(replace(link, choices=link.choices[:2], counts=()) for link in chains)
+    monkeypatch.setattr(peer, "read_chain", lambda workload, limits: short)
+
+    def refuse(search: Search, state: State, plan: Plan) -> None:
+        raise InfeasibleError(Infeasibility("tile 0", 2, 1, "bytes", ()))
+
+    monkeypatch.setattr(peer, "build_programs", refuse)
+    with pytest.raises(InfeasibleError, match="tile 0"):
+        ipuopt.solve(small_workload, OPTIONS)
+
+
+def test_no_time(small_workload: ipuopt.Workload) -> None:
+    with pytest.raises(LimitError, match="small"):
+        ipuopt.solve(small_workload, replace(OPTIONS, time_limit_s=1e-6))

@@ -1,0 +1,172 @@
+"""Best plans of the public compiler's candidates: all plans listed, and the logged workload."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ipuopt
+from ipuopt.errors import InputError, LimitError
+from ipuopt.layout import LEFT, ROW_MAJOR, MemoryClass
+from ipuopt.limits import Limits
+from ipuopt.models.mapping.check_plan import check_plan
+from ipuopt.models.mapping.peer import price_plan, read_plan
+from ipuopt.models.mapping.peer.chain import Link, read_chain
+from ipuopt.models.mapping.peer.formats import pointwise_formats
+from ipuopt.models.mapping.peer.prefix import Prefix, price_conversion
+from ipuopt.models.mapping.peer.search import ChainSearch
+from ipuopt.plan import Plan
+
+SIGLIP_MLP = Path(__file__).parents[4] / "examples" / "siglip-mlp.yaml"
+MLP = {
+    "h": {"op": "MatMul", "inputs": ["x", "w1"]},
+    "a": {"op": "Gelu", "inputs": ["h"]},
+    "y": {"op": "MatMul", "inputs": ["a", "w2"]},
+}
+
+
+def _workload(
+    tiles: int,
+    extents: tuple[int, int, int, int],
+    operations: dict[str, Any] | None = None,
+    **defaults: str,
+) -> ipuopt.Workload:
+    m, k, n, p = extents
+    operations = operations or MLP
+    return ipuopt.from_dict(
+        {
+            "ipuopt": 1,
+            "name": "chain",
+            "target": {"chip": "ipu21", "tiles": tiles},
+            "defaults": defaults or {"dtype": "float16"},
+            "inputs": {"x": {"shape": [m, k]}},
+            "parameters": {"w1": {"shape": [k, n]}, "w2": {"shape": [n, p]}},
+            "operations": operations,
+            "outputs": [list(operations)[-1]],
+        }
+    )
+
+
+def _thinned(links: tuple[Link, ...], every: int) -> tuple[Link, ...]:
+    """Some choices of each product, and few tile counts for what lies between."""
+    return tuple(
+        replace(link, choices=link.choices[::every], counts=link.counts[:2]) for link in links
+    )
+
+
+def _all_plans(links: tuple[Link, ...], prefix: Prefix) -> Iterator[Plan]:
+    """Every sequence of choices, whether or not it fits."""
+    if prefix.depth == len(links):
+        yield prefix.plan()
+        return
+    link, source = links[prefix.depth], prefix.layout
+    for choice in link.offered(source):
+        same = source is None or source == choice.reads
+        conversion = None if same else price_conversion(link, source, choice.reads)
+        is_output = prefix.depth == len(links) - 1
+        yield from _all_plans(links, prefix.then(link, choice, conversion, is_output=is_output))
+
+
+@pytest.mark.parametrize(
+    ("tiles", "extents", "every", "all_fit"),
+    [
+        (8, (40, 48, 80, 32), 9, False),
+        (16, (256, 512, 1024, 512), 12, False),
+        (8, (96, 256, 512, 256), 12, False),
+    ],
+)
+def test_plans_come_in_order_and_all_of_them(
+    tiles: int, extents: tuple[int, int, int, int], every: int, all_fit: bool
+) -> None:
+    """Brute force: the costs of the plans that keep the rules, sorted."""
+    workload = _workload(tiles, extents)
+    links = _thinned(read_chain(workload, Limits()), every)
+    reports = [price_plan(plan) for plan in _all_plans(links, Prefix(tiles))]
+    feasible = sorted(report.cycles for report in reports if report.feasible)
+    assert feasible and (len(feasible) == len(reports)) is all_fit
+    search = ChainSearch(links, workload.outputs)
+    assert search.bound <= feasible[0]
+    costs = []
+    for plan in search.plans(Limits()):
+        costs.append(plan.cost)
+        assert search.bound == plan.cost and check_plan(workload, plan) == ()
+    assert costs == feasible and search.exhausted
+
+
+def test_a_chain_of_products_alone() -> None:
+    """Results that a product reads at once do not lie on the tiles of all inner parts."""
+    operations = {"h": MLP["h"], "y": {"op": "MatMul", "inputs": ["h", "w2"]}}
+    workload = _workload(16, (64, 64, 96, 64), operations)
+    links = read_chain(workload, Limits())
+    for choice in links[0].choices:
+        assert choice.makes.tiles == choice.step.rows * choice.step.columns
+    assert any(c.makes.tiles > c.step.rows * c.step.columns for c in links[1].choices)
+    best = next(ChainSearch(links, workload.outputs).plans(Limits()))
+    assert check_plan(workload, best) == ()
+
+
+@pytest.mark.parametrize(
+    ("operations", "defaults", "found"),
+    [
+        ({"a": {"op": "Gelu", "inputs": ["x"]}}, {}, "Gelu a"),
+        ({"h": MLP["h"], "y": {"op": "Add", "inputs": ["h", "h"]}}, {}, "Add y"),
+        (
+            {"h": MLP["h"], "g": {"op": "MatMul", "inputs": ["x", "w1"]}},
+            {},
+            "operands of h that others read",
+        ),
+        (MLP, {"dtype": "float32"}, "float32 in h"),
+    ],
+)
+def test_what_is_no_chain_is_refused(
+    operations: dict[str, Any], defaults: dict[str, str], found: str
+) -> None:
+    workload = _workload(8, (48, 48, 48, 48), operations, **defaults)
+    with pytest.raises(InputError, match=f"--space peer: found {found}, expected a chain"):
+        read_chain(workload, Limits())
+
+
+def test_no_time_for_candidates() -> None:
+    with pytest.raises(LimitError, match="chain: h: the limit came before"):
+        read_chain(_workload(8, (40, 48, 80, 32)), Limits(deadline=0.0))
+
+
+def test_formats_of_the_logged_gelu(shared: Path) -> None:
+    """The layout it was given, and the linear one that the compiler chose (cost-model.md 1.8)."""
+    plan = read_plan(shared / "data" / "seeds" / "plan_siglip_mlp.yaml")
+    made, chosen = plan.values[3].layout, plan.values[4].layout
+    formats = pointwise_formats(made, 729, 4304, [1472, 1458, 1152, 1024, 512])
+    assert formats[0] == made and chosen in formats
+    # 1458 tiles cut each row once; 1152 and 1024 are fewer tiles that cut rows more often.
+    assert [layout.tiles for layout in formats[1:]] == [1472, 1472, 1458, 1458, 512, 512]
+    assert {layout.order for layout in formats} == {LEFT, ROW_MAJOR}
+    row_major = [layout for layout in formats if layout.order == ROW_MAJOR]
+    assert all(layout.memory_class is MemoryClass.STANDARD for layout in row_major)
+
+
+def test_formats_need_whole_panels_and_accesses() -> None:
+    workload = _workload(8, (40, 48, 80, 32))
+    made = read_chain(workload, Limits())[0].choices[0].makes
+    assert {layout.order for layout in pointwise_formats(made, 40, 72, [8])[1:]} == {ROW_MAJOR}
+    assert pointwise_formats(made, 3, 3, [2]) == [made]
+
+
+@pytest.mark.slow
+def test_seed(shared: Path) -> None:
+    """Its compiler's 64 partial programs end at 234 069 cycles; its candidates hold a better plan."""
+    workload = ipuopt.load(SIGLIP_MLP)
+    links = read_chain(workload, Limits())
+    logged = read_plan(shared / "data" / "seeds" / "plan_siglip_mlp.yaml")
+    for link, values in ((links[0], (0, 1, 3)), (links[2], (6, 2, 7))):
+        made = tuple(logged.values[i].layout for i in values)
+        assert made in {(c.reads, c.loads, c.makes) for c in link.choices}
+    search = ChainSearch(links, workload.outputs)
+    best = next(search.plans(Limits()))
+    report = price_plan(best)
+    assert search.bound == report.cycles <= price_plan(logged).cycles == 234_069
+    assert [step.cycles for step in report.steps] == [89_270, 22_091, 27_936, 92_646]
