@@ -96,7 +96,7 @@ def read_chain(workload: Workload, limits: Limits) -> tuple[Link, ...]:
     Raises
     ------
     InputError
-        For a workload that is no chain of products and GeLUs in float16, a product first.
+        For a workload that is no chain of products and GeLUs, a product first.
     LimitError
         If the time is over before all candidates are priced.
     """
@@ -107,7 +107,8 @@ def read_chain(workload: Workload, limits: Limits) -> tuple[Link, ...]:
         before = workload.operations[index - 1].name if index else operation.inputs[0]
         _refuse_branch(workload, operation, before, first=index == 0)
         activation, result = workload.tensors[before], workload.tensors[operation.name]
-        weight, choices = None, ()
+        weight: Tensor | None = None
+        choices: tuple[Choice, ...] = ()
         if operation.kind == "MatMul":
             weight = workload.tensors[operation.inputs[1]]
             choices = _products(workload, operation, counts, limits, first=index == 0)
@@ -118,22 +119,19 @@ def read_chain(workload: Workload, limits: Limits) -> tuple[Link, ...]:
 
 
 def _refuse_branch(workload: Workload, operation: Operation, before: str, *, first: bool) -> None:
-    """Refuse an operation that does not continue a chain."""
+    """Refuse an operation that does not continue a chain; products and GeLUs are float16 anyway."""
     product = operation.kind == "MatMul"
-    used = [workload.tensors[name] for name in (*operation.inputs, operation.name)]
     if not product and (operation.kind != "Gelu" or first):
         found = f"{operation.kind} {operation.name}"
     elif operation.inputs[0] != before or before in operation.inputs[1:]:
         found = f"{operation.name} that reads {', '.join(operation.inputs)} after {before}"
-    elif product and used[1].kind is TensorKind.RESULT:
-        found = f"computed weights {used[1].name} of {operation.name}"
-    elif any(tensor.dtype != "float16" for tensor in used):
-        found = f"{used[-1].dtype} in {operation.name}"
+    elif product and workload.tensors[operation.inputs[1]].kind is TensorKind.RESULT:
+        found = f"computed weights {operation.inputs[1]} of {operation.name}"
     elif any(len(workload.consumers(name)) != 1 for name in operation.inputs):
         found = f"operands of {operation.name} that others read"
     else:
         return
-    expected = "a chain of float16 MatMul and Gelu that begins with a MatMul"
+    expected = "a chain of MatMul and Gelu that begins with a MatMul"
     raise InputError(f"{workload.name}: --space peer: found {found}, expected {expected}")
 
 

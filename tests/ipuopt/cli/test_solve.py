@@ -277,6 +277,7 @@ def test_print_config(monkeypatch: pytest.MonkeyPatch) -> None:
         "deterministic  False   default",
         "memory_limit   none    default",
         "solver         auto    default",
+        "space          full    default",
         "cluster        none    default",
     ]
     config = json.loads(_run("tiny.yaml", "--print-config", "--json").stdout)

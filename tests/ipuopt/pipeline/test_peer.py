@@ -12,8 +12,10 @@ from ipuopt.errors import Infeasibility, InfeasibleError, InputError, LimitError
 from ipuopt.layout import LayoutError
 from ipuopt.limits import Limits
 from ipuopt.models.mapping.peer import price_plan
+from ipuopt.models.mapping.peer.chain import read_chain
 from ipuopt.options import SolveOptions, SpaceKind
 from ipuopt.pipeline import peer
+from ipuopt.pipeline.programs import build_programs
 from ipuopt.pipeline.state import Search, State
 from ipuopt.plan import Plan
 from ipuopt.report import SolveStatus
@@ -41,7 +43,7 @@ def test_best_plan_is_built(small_workload: ipuopt.Workload, tmp_path: Path) -> 
 def test_plans_that_cannot_be_built_are_passed_over(
     small_workload: ipuopt.Workload, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    real, refused = peer.build_programs, list[Plan]()
+    real, refused = build_programs, list[Plan]()
 
     def build(search: Search, state: State, plan: Plan) -> None:
         if len(refused) < 3:
@@ -60,9 +62,9 @@ def test_plans_that_cannot_be_built_are_passed_over(
 def test_nothing_fits(small_workload: ipuopt.Workload, monkeypatch: pytest.MonkeyPatch) -> None:
     """No plan keeps the peer's rules, or none of those that do has a placement."""
     few = replace(small_workload, target=replace(small_workload.target, tiles=1))
-    with pytest.raises(InputError, match="found no plan .* on 1 tiles, expected --space full"):
+    with pytest.raises(InputError, match=r"found no plan .* on 1 tiles, expected --space full"):
         ipuopt.solve(few, OPTIONS)
-    chains = peer.read_chain(small_workload, Limits())
+    chains = read_chain(small_workload, Limits())
     short = tuple(replace(link, choices=link.choices[:2], counts=()) for link in chains)
     monkeypatch.setattr(peer, "read_chain", lambda workload, limits: short)
 

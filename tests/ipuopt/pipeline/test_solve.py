@@ -85,7 +85,7 @@ def test_given_plan_that_does_not_lower_is_bad_input(
     def refuse(*_: object) -> None:
         raise LayoutError("no shard of w1 holds a whole weight panel")
 
-    monkeypatch.setattr(f"{FLOW}.build_heuristic", refuse)
+    monkeypatch.setattr("ipuopt.pipeline.programs.build_heuristic", refuse)
     with pytest.raises(InputError, match=r"cannot be lowered .no shard of w1") as error:
         ipuopt.solve(small_workload, options(), plan=solved.built.plan)
     assert error.value.exit_code == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +15,11 @@ from ipuopt.layout import LEFT, ROW_MAJOR, MemoryClass
 from ipuopt.limits import Limits
 from ipuopt.models.mapping.check_plan import check_plan
 from ipuopt.models.mapping.peer import price_plan, read_plan
-from ipuopt.models.mapping.peer.chain import Link, read_chain
+from ipuopt.models.mapping.peer.chain import Choice, Link, read_chain
 from ipuopt.models.mapping.peer.formats import pointwise_formats
 from ipuopt.models.mapping.peer.prefix import Prefix, price_conversion
 from ipuopt.models.mapping.peer.search import ChainSearch
-from ipuopt.plan import Plan
+from ipuopt.plan import MatMulStep, Plan
 
 SIGLIP_MLP = Path(__file__).parents[4] / "examples" / "siglip-mlp.yaml"
 MLP = {
@@ -34,20 +33,20 @@ def _workload(
     tiles: int,
     extents: tuple[int, int, int, int],
     operations: dict[str, Any] | None = None,
-    **defaults: str,
 ) -> ipuopt.Workload:
     m, k, n, p = extents
     operations = operations or MLP
+    read = {name for operation in operations.values() for name in operation["inputs"]}
+    weights = {"w1": {"shape": [k, n]}, "w2": {"shape": [n, p]}}
     return ipuopt.from_dict(
         {
             "ipuopt": 1,
             "name": "chain",
             "target": {"chip": "ipu21", "tiles": tiles},
-            "defaults": defaults or {"dtype": "float16"},
             "inputs": {"x": {"shape": [m, k]}},
-            "parameters": {"w1": {"shape": [k, n]}, "w2": {"shape": [n, p]}},
+            "parameters": {name: shape for name, shape in weights.items() if name in read},
             "operations": operations,
-            "outputs": [list(operations)[-1]],
+            "outputs": [name for name in operations if name not in read],
         }
     )
 
@@ -66,29 +65,32 @@ def _all_plans(links: tuple[Link, ...], prefix: Prefix) -> Iterator[Plan]:
         return
     link, source = links[prefix.depth], prefix.layout
     for choice in link.offered(source):
-        same = source is None or source == choice.reads
-        conversion = None if same else price_conversion(link, source, choice.reads)
+        conversion = None
+        if source is not None and source != choice.reads:
+            conversion = price_conversion(link, source, choice.reads)
         is_output = prefix.depth == len(links) - 1
         yield from _all_plans(links, prefix.then(link, choice, conversion, is_output=is_output))
 
 
+def _spreads(choice: Choice) -> bool:
+    """Whether the result of a product lies on more tiles than one a row and column part."""
+    assert isinstance(choice.step, MatMulStep)
+    return choice.makes.tiles > choice.step.rows * choice.step.columns
+
+
 @pytest.mark.parametrize(
-    ("tiles", "extents", "every", "all_fit"),
-    [
-        (8, (40, 48, 80, 32), 9, False),
-        (16, (256, 512, 1024, 512), 12, False),
-        (8, (96, 256, 512, 256), 12, False),
-    ],
+    ("tiles", "extents", "every"),
+    [(8, (40, 48, 80, 32), 9), (16, (128, 256, 512, 256), 15), (24, (96, 320, 416, 256), 17)],
 )
 def test_plans_come_in_order_and_all_of_them(
-    tiles: int, extents: tuple[int, int, int, int], every: int, all_fit: bool
+    tiles: int, extents: tuple[int, int, int, int], every: int
 ) -> None:
     """Brute force: the costs of the plans that keep the rules, sorted."""
     workload = _workload(tiles, extents)
     links = _thinned(read_chain(workload, Limits()), every)
     reports = [price_plan(plan) for plan in _all_plans(links, Prefix(tiles))]
     feasible = sorted(report.cycles for report in reports if report.feasible)
-    assert feasible and (len(feasible) == len(reports)) is all_fit
+    assert 0 < len(feasible) < len(reports)
     search = ChainSearch(links, workload.outputs)
     assert search.bound <= feasible[0]
     costs = []
@@ -103,30 +105,26 @@ def test_a_chain_of_products_alone() -> None:
     operations = {"h": MLP["h"], "y": {"op": "MatMul", "inputs": ["h", "w2"]}}
     workload = _workload(16, (64, 64, 96, 64), operations)
     links = read_chain(workload, Limits())
-    for choice in links[0].choices:
-        assert choice.makes.tiles == choice.step.rows * choice.step.columns
-    assert any(c.makes.tiles > c.step.rows * c.step.columns for c in links[1].choices)
+    spread = [{_spreads(choice) for choice in link.choices} for link in links]
+    assert spread == [{False}, {True}]
     best = next(ChainSearch(links, workload.outputs).plans(Limits()))
     assert check_plan(workload, best) == ()
 
 
 @pytest.mark.parametrize(
-    ("operations", "defaults", "found"),
+    ("operations", "found"),
     [
-        ({"a": {"op": "Gelu", "inputs": ["x"]}}, {}, "Gelu a"),
-        ({"h": MLP["h"], "y": {"op": "Add", "inputs": ["h", "h"]}}, {}, "Add y"),
+        ({"a": {"op": "Gelu", "inputs": ["x"]}}, "Gelu a"),
+        ({"h": MLP["h"], "y": {"op": "Add", "inputs": ["h", "h"]}}, "Add y"),
+        ({"h": MLP["h"], "g": MLP["h"]}, "operands of . that others read"),
         (
-            {"h": MLP["h"], "g": {"op": "MatMul", "inputs": ["x", "w1"]}},
-            {},
-            "operands of h that others read",
+            {"h": MLP["h"], "y": {"op": "MatMul", "inputs": ["w2", "w2"]}},
+            "y that reads w2, w2 after h",
         ),
-        (MLP, {"dtype": "float32"}, "float32 in h"),
     ],
 )
-def test_what_is_no_chain_is_refused(
-    operations: dict[str, Any], defaults: dict[str, str], found: str
-) -> None:
-    workload = _workload(8, (48, 48, 48, 48), operations, **defaults)
+def test_what_is_no_chain_is_refused(operations: dict[str, Any], found: str) -> None:
+    workload = _workload(8, (48, 48, 48, 48), operations)
     with pytest.raises(InputError, match=f"--space peer: found {found}, expected a chain"):
         read_chain(workload, Limits())
 
