@@ -207,7 +207,7 @@ def _emit(
     t: int,
     specials: IntArray,
 ) -> int:
-    """Words of a tile for the host; the address of the stream stands in $m15's shadow, ``sent``."""
+    """Send words of a tile to the host; ``sent`` holds how many so far, and where the stream goes on."""
     count = x[0] + 1
     start = sent[t, 1] if goes_on else x[1] + specials[OUTGOING_BASE] // WORD_BYTES
     first = start - BASE // WORD_BYTES

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ipuopt.device import code, fabric
+from ipuopt.device import code, marks
 
 FAULTS: Mapping[int, tuple[str, str]] = {
-    fabric.BAD_WORD: ("row", "found the word {0:#010x}, expected a row instruction"),
-    fabric.ODD_PAIR: ("row", "found two words at {0:#x}, expected a multiple of 8"),
-    fabric.OUTSIDE_CODE: ("row", "found the row at {0:#x}, expected executable memory"),
-    fabric.WIDE: ("wide", "found items of 8 bytes, expected words: they are not simulated"),
-    fabric.NO_MESSAGE: ("send", "found a message that goes on, expected one under way"),
-    fabric.NO_DIRECTION: ("send", "found a message without a direction, expected 1, 2 or 3"),
-    fabric.RESTART: ("send", "found a message that goes on at {0:#x}, expected it as it began"),
-    fabric.BAD_SEND: ("memory", "found a send from {0:#x}, expected an address in memory"),
-    fabric.ON_START: ("control", "found a control on the first event of a message, expected none"),
-    fabric.BAD_SOURCE: ("mux", "found source {0} selected, expected another tile"),
-    fabric.CUT: ("mux", "found the mux leaving tile {0} inside a message, expected its end"),
-    fabric.LATE: ("mux", "found the mux entering a message of tile {0}, expected its first word"),
-    fabric.SILENT: ("window", "found no word from tile {0} in its window, expected one an event"),
-    fabric.OVERLAP: ("window", "found a second message of tile {0} in one window, expected one"),
-    fabric.NO_POINTER: ("pointer", "found a word from tile {0}, expected a pointer before it"),
-    fabric.MOVED: ("pointer", "found a pointer inside a message of tile {0}, expected it before"),
-    fabric.BAD_POINTER: ("memory", "found a pointer to {0:#x}, expected an address in memory"),
-    fabric.CLASH: ("element", "found a send and a receive in element {0}, expected one access"),
-    fabric.FETCH_CLASH: ("element", "found data in element {0} of the row, expected others"),
-    fabric.EARLY_END: ("end", "found the end of the row, expected it at event {0} or later"),
-    fabric.SELECTED: ("end", "found the end of the row with tile {0} selected, expected none"),
+    marks.BAD_WORD: ("row", "found the word {0:#010x}, expected a row instruction"),
+    marks.ODD_PAIR: ("row", "found two words at {0:#x}, expected a multiple of 8"),
+    marks.OUTSIDE_CODE: ("row", "found the row at {0:#x}, expected executable memory"),
+    marks.WIDE: ("wide", "found items of 8 bytes, expected words: they are not simulated"),
+    marks.NO_MESSAGE: ("send", "found a message that goes on, expected one under way"),
+    marks.NO_DIRECTION: ("send", "found a message without a direction, expected 1, 2 or 3"),
+    marks.RESTART: ("send", "found a message that goes on at {0:#x}, expected it as it began"),
+    marks.BAD_SEND: ("memory", "found a send from {0:#x}, expected an address in memory"),
+    marks.ON_START: ("control", "found a control on the first event of a message, expected none"),
+    marks.BAD_SOURCE: ("mux", "found source {0} selected, expected another tile"),
+    marks.CUT: ("mux", "found the mux leaving tile {0} inside a message, expected its end"),
+    marks.LATE: ("mux", "found the mux entering a message of tile {0}, expected its first word"),
+    marks.SILENT: ("window", "found no word from tile {0} in its window, expected one an event"),
+    marks.OVERLAP: ("window", "found a second message of tile {0} in one window, expected one"),
+    marks.NO_POINTER: ("pointer", "found a word from tile {0}, expected a pointer before it"),
+    marks.MOVED: ("pointer", "found a pointer inside a message of tile {0}, expected it before"),
+    marks.BAD_POINTER: ("memory", "found a pointer to {0:#x}, expected an address in memory"),
+    marks.CLASH: ("element", "found a send and a receive in element {0}, expected one access"),
+    marks.FETCH_CLASH: ("element", "found data in element {0} of the row, expected others"),
+    marks.EARLY_END: ("end", "found the end of the row, expected it at event {0} or later"),
+    marks.TOO_LONG: ("end", "found no end of the row, expected it at event {0} at most"),
+    marks.SELECTED: ("end", "found the end of the row with tile {0} selected, expected none"),
 }
 """Label and message of each fault of a phase; a field stands for its detail."""
 

@@ -12,7 +12,7 @@ import numpy as np
 from ipuopt.codegen.kernels.meaning import act
 from ipuopt.codegen.package import Package
 from ipuopt.codegen.package.listing import missing_kernels
-from ipuopt.device import code, fabric, packets
+from ipuopt.device import code, fabric, marks, packets
 from ipuopt.device.decode import Words
 from ipuopt.device.faults import FAULTS, STOPS
 from ipuopt.errors import CheckError
@@ -34,7 +34,7 @@ def _by_physical(table: Table) -> Table:
 
 
 @lru_cache(maxsize=1)
-def routes() -> tuple[fabric.Small, fabric.Flags]:
+def routes() -> tuple[marks.Small, marks.Flags]:
     """T(s, t) and direction between physical tiles."""
     return _by_physical(time_to_mux()).astype(np.int16), _by_physical(direction())
 
@@ -169,7 +169,7 @@ class Machine:
         late = tiles[self.zone[tiles] != code.PHASES]
         if len(late):
             raise _error("step", f"tile {late[0]}: found a row without a synchronisation before it")
-        busy = tiles[self.specials[tiles, code.INCOMING_MUX] != fabric.NEUTRAL]
+        busy = tiles[self.specials[tiles, code.INCOMING_MUX] != marks.NEUTRAL]
         if len(busy):
             raise _error("mux", f"tile {busy[0]}: found a source selected before the phase")
         bases = self.specials[tiles][:, [code.INCOMING_BASE, code.OUTGOING_BASE]]
@@ -178,7 +178,7 @@ class Machine:
         found, tile, event, detail = fabric.run_phase(
             self.memory, tiles, rows, bases, *routes(), done
         )
-        if found != fabric.FINE:
+        if found != marks.FINE:
             label, message = FAULTS[found]
             where = f"phase {len(self.phases)}: tile {tile}: event {event}"
             raise _error(label, f"{where}: {message.format(detail)}")

@@ -120,9 +120,9 @@ def execute_run(path: Path, *, inputs: Path | None = None, seed: int = 0) -> Exe
 
 
 def tensors_of(workload: Workload, file: Path | None, seed: int) -> dict[str, Tensor]:
-    """Inputs and parameters by name: from a file, or normal numbers.
+    """Inputs and parameters by name: from ``file``, from what the workload names, or normal numbers.
 
-    Drawn parameters are divided by the root of their rows, so that products keep the size of what
+    Files of the workload are looked for in the current folder. Drawn parameters are divided by the root of their rows, so that products keep the size of what
     goes in.
     """
     held = _read(file) if file is not None else {}
@@ -134,15 +134,27 @@ def tensors_of(workload: Workload, file: Path | None, seed: int) -> dict[str, Te
         drawn = random.standard_normal(tensor.shape)
         if tensor.kind is TensorKind.PARAMETER:
             drawn /= np.sqrt(tensor.rows)
-        value = held.pop(name, drawn)
+        value = held.pop(name, None)
+        if value is None:
+            value = drawn if tensor.data is None else _named(tensor.data)
         if value.shape != tensor.shape:
             found = f"{name}: found shape {list(value.shape)}"
-            raise InputError(f"{file}: {found}, expected {list(tensor.shape)}")
+            raise InputError(f"{file or tensor.data}: {found}, expected {list(tensor.shape)}")
         result[name] = value.astype(tensor.dtype)
     if held:
         expected = ", ".join(sorted(result))
         raise InputError(f"{file}: found {min(held)!r}, expected inputs or parameters: {expected}")
     return result
+
+
+def _named(source: str) -> Tensor:
+    """The array that a workload names as ``file.npz#name``."""
+    file, _, name = source.rpartition("#")
+    held = _read(Path(file))
+    if name not in held:
+        found = f"found no array {name!r}"
+        raise InputError(f"{file}: {found}, expected one of {', '.join(sorted(held))}")
+    return held[name]
 
 
 def _read(file: Path) -> dict[str, Tensor]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ipuopt.codegen.isa import assemble, disassemble
 from ipuopt.codegen.rows import encode_rows
-from ipuopt.device.fabric import WRITE_LATENCY
+from ipuopt.device.marks import WRITE_LATENCY
 from ipuopt.errors import CheckError
 from ipuopt.models.exchange import Problem, Solution, check, horizon
 from ipuopt.models.exchange.timing import timing
@@ -190,6 +190,10 @@ def ends_early(sent: list[str], got: list[str]) -> None:
     longer(got, 3, -1)
 
 
+def never_ends(sent: list[str], got: list[str]) -> None:
+    got[3:4] = ["delay 524287"] * 9
+
+
 def send_outside(sent: list[str], got: list[str]) -> None:
     changed(sent, 1, r"^send \w+, (\w+)", lambda _: 16)
 
@@ -244,6 +248,7 @@ BAD: list[tuple[Callable[[list[str], list[str]], None], str]] = [
     (no_such_source, "mux"),
     (never_neutral, "window"),
     (ends_early, "end"),
+    (never_ends, "end"),
     (send_outside, "memory"),
     (send_from_the_row, "element"),
     (send_the_other_way, "window"),

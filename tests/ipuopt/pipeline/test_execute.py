@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +69,25 @@ def test_inputs_of_a_file(workload: Workload, tmp_path: Path) -> None:
         tensors_of(workload, file, 0)
     with pytest.raises(InputError, match="of numpy"):
         tensors_of(workload, tmp_path / "none.npz", 0)
+
+
+def test_parameters_that_the_workload_names(workload: Workload, tmp_path: Path) -> None:
+    file = tmp_path / "weights.npz"
+    np.savez(file, first=np.full((16, 8), 2), second=np.zeros((8, 8)))
+
+    def naming(source: str) -> Workload:
+        tensors = dict(workload.tensors)
+        tensors["w"] = replace(tensors["w"], data=source)
+        return replace(workload, tensors=tensors)
+
+    np.testing.assert_array_equal(tensors_of(naming(f"{file}#first"), None, 0)["w"], 2)
+    with pytest.raises(InputError, match=r"found no array 'third', expected one of first, second"):
+        tensors_of(naming(f"{file}#third"), None, 0)
+    with pytest.raises(InputError, match=r"weights.npz#second: w: found shape \[8, 8\]"):
+        tensors_of(naming(f"{file}#second"), None, 0)
+    given = tmp_path / "given.npz"
+    np.savez(given, w=np.full((16, 8), 5))
+    np.testing.assert_array_equal(tensors_of(naming(f"{file}#first"), given, 0)["w"], 5)
 
 
 def test_reference(workload: Workload) -> None:

@@ -1,0 +1,135 @@
+"""What a row does at an event: its next instruction, its controls, its end."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ipuopt.compiled import inner_kernel
+from ipuopt.device import decode as d
+from ipuopt.device import marks as k
+from ipuopt.layout import IntArray
+from ipuopt.target.constants import RECEIVE_LATENCY, ROW_LATENCY, WORD_BYTES
+from ipuopt.target.memory import BASE, EXECUTABLE_END
+
+
+@inner_kernel
+def issue(
+    memory: d.Words,
+    t: int,
+    state: IntArray,
+    control: IntArray,
+    queue: IntArray,
+    event: int,
+    x: IntArray,
+) -> tuple[int, d.Whole]:
+    """Controls that act now, and the instruction that begins now, if any."""
+    if state[k.LEFT] > 0:
+        state[k.LEFT] -= 1
+        if state[k.AT] == event:
+            state[k.AT] = -1
+            return _apply(t, state, control, queue, event)
+        return k.FINE, 0
+    acts = state[k.AT] == event
+    if acts:
+        state[k.AT] = -1
+        fault, detail = _apply(t, state, control, queue, event)
+        if fault != k.FINE:
+            return fault, detail
+    pc = state[k.PC]
+    if pc < BASE or pc + WORD_BYTES > EXECUTABLE_END:
+        return k.OUTSIDE_CODE, pc
+    at = (pc - BASE) // WORD_BYTES
+    word = np.int64(memory[t, at])
+    name = d.name_of(word)
+    if name == d.NONE or name > d.BR:
+        return k.BAD_WORD, word
+    second = np.int64(0)
+    if d.LENGTH[name] == 2:
+        if pc % (2 * WORD_BYTES):
+            return k.ODD_PAIR, pc
+        second = np.int64(memory[t, at + 1])
+    d.split(name, word, second, x)
+    if name == d.BR:
+        return _end(state, queue, event)
+    state[k.PC] = pc + WORD_BYTES * d.LENGTH[name]
+    state[k.LEFT] = x[0]
+    went = state[k.SENDING]
+    state[k.SENDING] = 0
+    if name == d.DELAYPIC or name == d.DELAYXPIC:
+        kind = k.PIC if name == d.DELAYPIC else k.XPIC
+        _plan(state, control, event + x[0] + 1, kind, x[1], x[2])
+    elif name == d.SEND:
+        if acts:
+            return k.ON_START, 0
+        if x[2] & ~k.WAYS:
+            return k.WIDE, 0
+        if x[2] == 0:
+            return k.NO_DIRECTION, 0
+        state[k.SENDING], state[k.OPENS] = 1, 1
+        state[k.ADDRESS], state[k.CONTROL] = x[1], x[2]
+    elif name == d.SENDOFF or name == d.SENDPIC:
+        if not went:
+            return k.NO_MESSAGE, 0
+        state[k.SENDING] = 1
+        if name == d.SENDOFF and x[2] != state[k.CONTROL]:
+            return k.RESTART, x[2]
+        if name == d.SENDPIC:
+            kind = k.XPIC if x[1] < 2 else k.PIC
+            _plan(state, control, event + 1, kind, x[1] % 2, x[2])
+    elif name == d.SENDPICP:
+        if x[2] > 0:
+            if not went:
+                return k.NO_MESSAGE, 0
+            if x[2] != state[k.CONTROL] or x[1] != state[k.ADDRESS]:
+                return k.RESTART, x[1] * WORD_BYTES
+            state[k.SENDING] = 1
+        _plan(state, control, event + 1, k.PIC, x[3], x[4])
+        _plan(state, control, event + 1, k.XPIC, x[5], x[6])
+    return k.FINE, 0
+
+
+@inner_kernel
+def _plan(
+    state: IntArray, control: IntArray, event: int, kind: int, selector: int, value: int
+) -> None:
+    state[k.AT] = event
+    control[kind], control[kind + 1] = selector, value
+
+
+@inner_kernel
+def _apply(
+    t: int, state: IntArray, control: IntArray, queue: IntArray, event: int
+) -> tuple[int, int]:
+    """Let the controls of this event act; a pointer is left for the write of the same event."""
+    if control[k.XPIC] >= 0:
+        source = control[k.XPIC_VALUE]
+        if control[k.XPIC] > 0:
+            return k.WIDE, 0
+        if source != k.NEUTRAL and source == t:
+            return k.BAD_SOURCE, source
+        tail = state[k.TAIL]
+        queue[tail % k.QUEUE, 0] = event + k.WRITE_LATENCY + ROW_LATENCY * state[k.ROW]
+        queue[tail % k.QUEUE, 1] = source
+        state[k.TAIL], state[k.LAST] = tail + 1, event
+        control[k.XPIC] = -1
+    if control[k.PIC] > 0:
+        return k.WIDE, 0
+    if control[k.PIC] == 0:
+        state[k.PENDING] = control[k.PIC_VALUE]
+        control[k.PIC] = -1
+    return k.FINE, 0
+
+
+@inner_kernel
+def _end(state: IntArray, queue: IntArray, event: int) -> tuple[int, int]:
+    """End of a row: its mux must have been free for as long as its last words take."""
+    state[k.SENDING] = 0
+    last = state[k.LAST]
+    if last >= 0:
+        if queue[(state[k.TAIL] - 1) % k.QUEUE, 1] != k.NEUTRAL:
+            return k.SELECTED, queue[(state[k.TAIL] - 1) % k.QUEUE, 1]
+        due = last + RECEIVE_LATENCY + ROW_LATENCY * state[k.ROW]
+        if event < due:
+            return k.EARLY_END, due
+    state[k.DONE] = event
+    return k.FINE, 0
