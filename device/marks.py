@@ -10,6 +10,8 @@ Flags = npt.NDArray[np.int8]
 
 WRITE_LATENCY = 52
 """Events from the source window to the write window on row 0 (ipu21.md 3.1)."""
+EARLY_POINTER_WORDS = 52
+"""Words of a receive whose pointer is set an event earlier (ipu21.md 3.1)."""
 NEUTRAL = 0x640
 """Mux of no source (ipu21.md 3.3)."""
 LOOKAHEAD = 64

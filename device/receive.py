@@ -66,11 +66,14 @@ def receive(
         if opens and not switches:
             return k.OVERLAP, source
     if state[k.PENDING] >= 0:
-        if heard > 0 and heard & k.FIRST == 0:
+        inside = heard > 0 and heard & k.FIRST == 0
+        if inside and not _short_next(state, queue, event):
             return k.MOVED, source
-        state[k.POINTER] = state[k.PENDING]
-        state[k.PENDING] = -1
-        address = state[k.POINTER] * WORD_BYTES + bases[0]
+        if not inside:
+            state[k.POINTER] = state[k.PENDING]
+            state[k.PENDING] = -1
+        due = state[k.PENDING] if inside else state[k.POINTER]
+        address = due * WORD_BYTES + bases[0]
         if address < BASE or address >= STOP:
             return k.BAD_POINTER, address
     if heard == 0:
@@ -88,6 +91,18 @@ def receive(
     memory[t, (address - BASE) // WORD_BYTES] = bus[source, left % k.RING]
     state[k.POINTER] += 1
     return k.FINE, 0
+
+
+@inner_kernel
+def _short_next(state: IntArray, queue: IntArray, event: int) -> bool:
+    """Whether a window of 52 words begins at the next event: its pointer is due at this one.
+
+    On row 0 the end of that window is not known yet.
+    """
+    head, tail = state[k.HEAD], state[k.TAIL]
+    if head >= tail or queue[head % k.QUEUE, 0] != event + 1:
+        return False
+    return head + 1 == tail or queue[(head + 1) % k.QUEUE, 0] == event + 1 + k.EARLY_POINTER_WORDS
 
 
 @inner_kernel
