@@ -102,7 +102,9 @@ def _short_next(state: IntArray, queue: IntArray, event: int) -> bool:
     head, tail = state[k.HEAD], state[k.TAIL]
     if head >= tail or queue[head % k.QUEUE, 0] != event + 1:
         return False
-    return head + 1 == tail or queue[(head + 1) % k.QUEUE, 0] == event + 1 + k.EARLY_POINTER_WORDS
+    if head + 1 == tail:
+        return True
+    return bool(queue[(head + 1) % k.QUEUE, 0] == event + 1 + k.EARLY_POINTER_WORDS)
 
 
 @inner_kernel
