@@ -38,13 +38,13 @@ _PAIR_XPIC = TABLE["sendpicp"].shift("xpic_v")
 
 @kernel
 def _wait(
-    x: int, kind: int, controls: int, longest: int, stretch: bool, extra: int
+    x: int, controls: int, longest: int, stretch: bool, extra: int
 ) -> tuple[int, int, int, int]:
     """How an idle gap is filled.
 
     Parameters
     ----------
-    x, kind, stretch
+    x, stretch
         As :func:`padding`.
     controls
         Control events of the step; a single one is carried by its delay.
@@ -177,7 +177,7 @@ def write_row(
                 if within:
                     pad = max(0, items - _SHORT + _LONG_ON - 1) // _LONG_ON + extra
                 else:
-                    pad = _wait(x, what, controls, longest, stretch, extra)[2]
+                    pad = _wait(x, controls, longest, stretch, extra)[2]
                 count = at + pad
                 reached = ways >> (pad & 1) & 1 == 1 and (extra == 0 or ways == BOTH)
                 reached = reached and not (pair and count & 1)
@@ -195,7 +195,7 @@ def write_row(
             at = _message(words, at, head, items, sending, opens, extra)
         else:
             longest = _LONG_PIC if has_pic else _LONG_XPIC
-            longer, idle, pieces, carried = _wait(x, what, controls, longest, stretch, extra)
+            longer, idle, pieces, carried = _wait(x, controls, longest, stretch, extra)
             if stretch:
                 words[head] += np.uint32(longer << _ITEMS)
             for later in range(pieces - 1, -1, -1):

@@ -14,8 +14,6 @@ SYNC_CYCLES = 600
 """Global synchronisation of one exchange phase (ipu21.md 3 and 5)."""
 WORKERS = 6
 """Worker threads of a tile (ipu21.md 5)."""
-CLOCK_HZ = 1_500_000_000
-"""Nominal clock of the C600, unless the workload says otherwise (ipu21.md 5)."""
 
 SOURCE_LATENCY = 1
 """Events from a word's arrival time T to the source window: X = P + T + 1 (ipu21.md 3.1)."""

@@ -92,7 +92,7 @@ def instance(
     hot = hot_elements(problem)
     pairs = precedence(problem)
     claims = claims_of(problem, paired, times, hot)
-    longest, shortest = _extremes(problem.tiles, claims.start, claims.stop, claims.table)
+    longest, shortest = _extremes(problem.tiles, claims.start, claims.table)
     return Instance(
         mirror=False,
         tiles=problem.tiles,
@@ -120,9 +120,7 @@ def instance(
     )
 
 
-def _extremes(
-    tiles: int, start: IntArray, stop: IntArray, table: Int32Array
-) -> tuple[IntArray, IntArray]:
+def _extremes(tiles: int, start: IntArray, table: Int32Array) -> tuple[IntArray, IntArray]:
     """Longest test of each transfer, least claim on each bus row."""
     shortest = np.full(BUSES * tiles, np.iinfo(np.int64).max)
     bus = table[table[:, TEST_ROW] < BUSES * tiles]

@@ -8,7 +8,7 @@ from ipuopt.layout import Layout
 from ipuopt.models.mapping.candidates import KINDS
 from ipuopt.models.mapping.candidates.labels import Choice
 from ipuopt.models.mapping.candidates.request import Source
-from ipuopt.models.mapping.graph import Graph, Key, Operand
+from ipuopt.models.mapping.graph import Key, Operand
 from ipuopt.models.mapping.prices import conversions, method_of
 from ipuopt.models.mapping.problem import Solution
 from ipuopt.models.mapping.tables import Part, matrix_of
@@ -51,7 +51,7 @@ class _Builder:
         return len(self.values) - 1
 
 
-def decode(workload: Workload, graph: Graph, parts: Sequence[Part], solution: Solution) -> Plan:
+def decode(workload: Workload, parts: Sequence[Part], solution: Solution) -> Plan:
     """The plan of ``solution``, with the cycles of every step by name."""
     plan = _Builder(workload)
     numbers: dict[Key, int] = {}

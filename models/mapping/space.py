@@ -51,18 +51,17 @@ class Space:
     ----------
     problem
         Nodes, edges and memory; see :mod:`ipuopt.models.mapping.problem`.
-    workload, graph, parts
+    workload, parts
         What the nodes stand for.
     """
 
     problem: Problem
     workload: Workload
-    graph: Graph
     parts: tuple[Part, ...]
 
     def plan(self, solution: Solution) -> Plan:
         """The plan of a solution; its cost is the problem's cost of the solution."""
-        return decode(self.workload, self.graph, self.parts, solution)
+        return decode(self.workload, self.parts, solution)
 
     def leave(self, size_bytes: int) -> Space:
         """The space with so many bytes less on every tile, which are left to placement."""
@@ -209,7 +208,7 @@ def _assemble(
     problem = Problem(nodes, tuple(edges), graph.steps, capacity)
     for node in nodes:
         logger.info("%s: %d candidates", node.name, len(node.cost))
-    return Space(problem, workload, graph, tuple(parts))
+    return Space(problem, workload, tuple(parts))
 
 
 def _candidates(
