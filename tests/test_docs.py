@@ -24,7 +24,7 @@ from ipuopt.cli import main
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
     *("solve", "peer-model", "check", "report", "compare", "inspect", "run", "log"),
-    *("place", "assign", "versions"),
+    *("exchange", "place", "assign", "versions"),
 )
 LINKED = ("README.md", "examples")
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
