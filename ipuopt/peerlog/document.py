@@ -15,7 +15,6 @@ from ipuopt.errors import InputError
 from ipuopt.peerlog.debug import Node, parse
 from ipuopt.peerlog.log import Log
 from ipuopt.peerlog.messages import SELECTED_OPERATION
-from ipuopt.peerlog.places import places
 
 FORMAT = "ipuopt seed plan 1"
 """Of the files that :func:`ipuopt.models.mapping.peer.read_plan` reads."""
@@ -31,8 +30,9 @@ def plan_document(log: Log) -> dict[str, Any]:
     InputError
         If the log has no plan, not the dimensions of its workload, or a plan of another form.
     """
-    pairs = zip(log.events, places(log), strict=True)
-    selected = [(event, place) for event, place in pairs if event.message == SELECTED_OPERATION]
+    selected = [
+        (event, place) for event, place in log.placed() if event.message == SELECTED_OPERATION
+    ]
     if not selected:
         raise InputError(f"{log.name}: found no plan, expected '{SELECTED_OPERATION}' in the log")
     try:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ipuopt.peerlog.log import Event, Log
+from ipuopt.peerlog.event import Event
+from ipuopt.peerlog.log import Log
 from ipuopt.peerlog.messages import COMPARED, FINISHED_PHASE, OPTIMIZED, PREPARED, REUSED, SELECTED
-from ipuopt.peerlog.places import Place, places
+from ipuopt.peerlog.places import Place
 from ipuopt.peerlog.table import Cell, Row, difference, names, rounded
 
 FINAL_STAGE = "lower_exchanges"
@@ -45,13 +46,13 @@ def exchange_phases(log: Log) -> Iterator[Row]:
     prepared: dict[tuple[Any, ...], list[Event]] = {}
     waiting: dict[tuple[Any, ...], list[dict[str, Cell]]] = {}
     rows: list[dict[str, Cell]] = []
-    for event, place in zip(log.events, places(log), strict=True):
+    for event, place in log.placed():
         key = (place, event.integer("phase"))
         if event.message == PREPARED:
             prepared.setdefault(key, []).append(event)
         elif event.message == OPTIMIZED:
             before = prepared.get(key) or []
-            row = _phase(log, place, event, before.pop(0) if before else None)
+            row = _phase(place, event, before.pop(0) if before else None)
             waiting.setdefault((*key, event.integer("selected_horizon")), []).append(row)
             rows.append(row)
         elif event.message == FINISHED_PHASE:
@@ -65,13 +66,12 @@ def exchange_phases(log: Log) -> Iterator[Row]:
     yield from rows
 
 
-def _phase(log: Log, place: Place, event: Event, before: Event | None) -> dict[str, Cell]:
+def _phase(place: Place, event: Event, before: Event | None) -> dict[str, Cell]:
     horizon, bound = event.integer("selected_horizon"), event.integer("endpoint_lower_bound")
     gap = event.integer("lower_bound_gap")
-    row: dict[str, Cell] = {"seed": log.name, **place.cells(), "phase": event.integer("phase")}
+    row: dict[str, Cell] = {**place.cells(), "phase": event.integer("phase")}
     if before is not None:
-        for name in ("transfers", "maximum_identical_destinations"):
-            row[name] = before.integer(name)
+        row |= before.integers(("transfers", "maximum_identical_destinations"))
         row["prepared_at"] = before.time
     return row | {
         "initial_horizon": event.integer("initial_horizon"),
@@ -110,19 +110,17 @@ def _add_variants(log: Log, rows: list[dict[str, Cell]]) -> None:
 
 def paired_comparisons(log: Log) -> Iterator[Row]:
     """One row for each comparison of an ordinary with a paired schedule."""
-    pairs = list(zip(log.events, places(log), strict=True))
     large = {
         (place.build, place.stage, event.integer("phase"))
-        for event, place in pairs
+        for event, place in log.placed()
         if event.message == OPTIMIZED
     }
-    for event, place in pairs:
+    for event, place in log.placed():
         if event.message != COMPARED:
             continue
         phase = event.integer("phase")
         more = difference(event.integer("paired_horizon"), event.integer("ordinary_horizon"))
         yield {
-            "seed": log.name,
             **place.cells(),
             "phase": phase,
             "candidates": event.integer("candidates"),
@@ -139,13 +137,12 @@ def paired_comparisons(log: Log) -> Iterator[Row]:
 def reused_phases(log: Log) -> Iterator[Row]:
     """One row for each build and stage that reused schedules."""
     groups: dict[Place, list[Event]] = {}
-    for event, place in zip(log.events, places(log), strict=True):
+    for event, place in log.placed():
         if event.message == REUSED:
             groups.setdefault(place, []).append(event)
     for place, events in groups.items():
         phases = sorted({phase for e in events if (phase := e.integer("phase")) is not None})
         yield {
-            "seed": log.name,
             **place.cells(),
             "lines": len(events),
             "distinct_phases": len(phases),

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ipuopt.peerlog.log import Event, Span
+from ipuopt.peerlog.event import Event, Span
 from ipuopt.peerlog.text import Gap
 
 _OBJECT = re.compile(r'\{\s*"')

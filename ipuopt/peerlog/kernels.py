@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 
 from ipuopt.peerlog.cells import milliseconds, short_path
-from ipuopt.peerlog.log import Event, Log, integer
+from ipuopt.peerlog.event import Event, integer
+from ipuopt.peerlog.log import Log
 from ipuopt.peerlog.messages import COMPILING_KERNEL, KERNEL_CREATED
-from ipuopt.peerlog.places import Place, places
+from ipuopt.peerlog.places import Place
 from ipuopt.peerlog.table import Cell, Row, names
 
 _NUMBERS = names(
@@ -52,21 +53,21 @@ _PRECISION = re.compile(r"_(f\d+)\.\w+$")
 def kernels(log: Log) -> Iterator[Row]:
     """One row for each kernel that was compiled; those found in the cache have no line."""
     started: tuple[Event, Place] | None = None
-    for event, place in zip(log.events, places(log), strict=True):
+    for event, place in log.placed():
         if event.message == COMPILING_KERNEL:
             if started is not None:
-                yield _row(log, *started, None)
+                yield _row(*started, None)
             started = event, place
         elif event.message == KERNEL_CREATED and started is not None:
-            yield _row(log, *started, event)
+            yield _row(*started, event)
             started = None
     if started is not None:
-        yield _row(log, *started, None)
+        yield _row(*started, None)
 
 
-def _row(log: Log, start: Event, place: Place, end: Event | None) -> Row:
+def _row(start: Event, place: Place, end: Event | None) -> Row:
     name = start.text("name") or ""
-    row: dict[str, Cell] = {"seed": log.name, **place.cells(), "name": name, **decoded(name)}
+    row: dict[str, Cell] = {**place.cells(), "name": name, **decoded(name)}
     source = start.text("source")
     row |= {"source": short_path(source), "target": start.text("target"), "timestamp": start.time}
     in_source = _PRECISION.search(source or "")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
+
+from ipuopt.peerlog.event import Event
+from ipuopt.peerlog.messages import LOADING, PACKAGE_WRITTEN
+from ipuopt.peerlog.places import Place
 
 
 class Status(StrEnum):
@@ -16,47 +19,6 @@ class Status(StrEnum):
     FAIL = "fail"  # the device test says so
     PANIC = "panic"
     CUT = "cut"  # nothing marks an end
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """One span of an event's context."""
-
-    name: str
-    fields: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One event; values are texts as printed, without the quotes of strings.
-
-    Attributes
-    ----------
-    time
-        UTC with six decimals, as printed. Not monotonic in a file.
-    level, message, fields
-        Of the event itself.
-    spans
-        Context, outermost first.
-    """
-
-    time: str
-    level: str
-    spans: tuple[Span, ...]
-    message: str
-    fields: Mapping[str, str]
-
-    def text(self, key: str) -> str | None:
-        """Value of a field; None without it."""
-        return self.fields.get(key)
-
-    def integer(self, key: str) -> int | None:
-        """Value of a field that is a decimal integer; None otherwise."""
-        return integer(self.fields.get(key))
-
-    def flag(self, key: str) -> bool | None:
-        """Value of a field that is ``true`` or ``false``; None otherwise."""
-        return {"true": True, "false": False}.get(self.fields.get(key, ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +49,8 @@ class Log:
         ``"text"`` or ``"json"``.
     events, outputs
         In the order of the file.
+    places
+        Where each of the events belongs.
     command
         Command line that cargo printed; the only place with the dimensions of the workload.
     panic
@@ -98,10 +62,15 @@ class Log:
     name: str
     form: str
     events: tuple[Event, ...]
+    places: tuple[Place, ...]
     outputs: tuple[Output, ...] = ()
     command: str | None = None
     panic: Panic | None = None
-    unread: tuple[str, ...] = field(default=())
+    unread: tuple[str, ...] = ()
+
+    def placed(self) -> Iterator[tuple[Event, Place]]:
+        """Events with their places."""
+        return zip(self.events, self.places, strict=True)
 
     @property
     def status(self) -> Status:
@@ -112,14 +81,6 @@ class Log:
         if tests:
             return Status.PASS if set(tests) == {"PASS"} else Status.FAIL
         messages = {event.message for event in self.events}
-        if "application package written" in messages and "loading application" not in messages:
+        if PACKAGE_WRITTEN in messages and LOADING not in messages:
             return Status.BUILT
         return Status.CUT
-
-
-_INTEGER = re.compile(r"-?[0-9]{1,18}")
-
-
-def integer(text: str | None) -> int | None:
-    """Integer of a printed decimal; None for anything else."""
-    return int(text) if text is not None and _INTEGER.fullmatch(text) else None

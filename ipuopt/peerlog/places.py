@@ -6,10 +6,10 @@ build of the file and from the last round of the search.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ipuopt.peerlog.log import Event, Log, integer
+from ipuopt.peerlog.event import Event, integer
 from ipuopt.peerlog.messages import (
     ACCEPTED,
     EVALUATING,
@@ -59,14 +59,14 @@ class Place:
         return {name: getattr(self, name) for name in PLACE_COLUMNS}
 
 
-def places(log: Log) -> tuple[Place, ...]:
-    """Place of every event of ``log``."""
-    builds = {_build(event) for event in log.events} - {(None, None)}
+def places(events: Sequence[Event]) -> tuple[Place, ...]:
+    """Place of every event of a log."""
+    builds = {_build(event) for event in events} - {(None, None)}
     only = builds.pop() if len(builds) == 1 else (None, None)
     found = []
     searching = trial = False
     last_round: int | None = None
-    for event in log.events:
+    for event in events:
         if event.message == INCUMBENT:
             searching = True
         elif event.message == SCREENED_ROUND:

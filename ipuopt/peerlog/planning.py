@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ipuopt.peerlog.cells import numbers
-from ipuopt.peerlog.log import Event, Log
+from ipuopt.peerlog.event import Event
+from ipuopt.peerlog.log import Log
 from ipuopt.peerlog.messages import (
     GEMM_CANDIDATES,
     MODELLED,
@@ -17,7 +18,6 @@ from ipuopt.peerlog.messages import (
     SELECTED,
     SELECTED_ANALYTICAL,
 )
-from ipuopt.peerlog.places import places
 from ipuopt.peerlog.table import Cell, Row, difference, names
 from ipuopt.target.constants import SYNC_CYCLES
 
@@ -78,15 +78,15 @@ def beam(log: Log) -> Iterator[Row]:
     """Grids and variants of each product, and the beam after each operation."""
     rows: list[dict[str, Cell]] = []
     operation: int | None = None
-    for event, place in zip(reversed(log.events), reversed(places(log)), strict=True):
-        row: dict[str, Cell] = {"seed": log.name, "stage": place.stage, "timestamp": event.time}
+    for event, place in reversed(list(log.placed())):
+        row: dict[str, Cell] = {"stage": place.stage, "timestamp": event.time}
         if event.message == PLANNING_BEAM:
             operation = event.integer("operation")
-            row |= {"record": "planning_beam"} | {k: event.integer(k) for k in _BEAM_COUNTS}
+            row |= {"record": "planning_beam"} | event.integers(_BEAM_COUNTS)
         elif event.message == GEMM_CANDIDATES:
             row |= {"record": "gemm_candidates", "inferred_operation": operation}
             row |= {"orientation": event.text("orientation")}
-            row |= {name: event.integer(name) for name in _CANDIDATE_COUNTS}
+            row |= event.integers(_CANDIDATE_COUNTS)
         else:
             continue
         rows.append(row)
@@ -142,11 +142,11 @@ def finalists(log: Log) -> Iterator[Row]:
     """Plans that were kept, modelled, scheduled and selected."""
     modelled = _pairs(log)[1]
     group = 0
-    for index, (event, place) in enumerate(zip(log.events, places(log), strict=True)):
+    for index, (event, place) in enumerate(log.placed()):
         record = _RECORDS.get(event.message)
         if record is None:
             continue
-        row: dict[str, Cell] = {"seed": log.name, "record": record, "stage": place.stage}
+        row: dict[str, Cell] = {"record": record, "stage": place.stage}
         row |= {"finalist": event.integer("finalist"), "mapped": event.flag("mapped")}
         if event.message == SCHEDULED:  # the same two figures under other names
             estimated = event.integer("analytical_cycles")
@@ -160,7 +160,7 @@ def finalists(log: Log) -> Iterator[Row]:
             group += row["finalist"] == 0
             row |= {"group": group, "values": event.integer("values")}
             row["mid_operations"] = event.integer("operations")
-            row |= {name: event.integer(name) for name in _BYTES}
+            row |= event.integers(_BYTES)
             row |= {name: numbers(event.text(name)) for name in _LISTS}
         elif event.message == MODELLED:
             row["modelled_cycles"] = event.integer("modelled_cycles")
@@ -170,8 +170,7 @@ def finalists(log: Log) -> Iterator[Row]:
                 row["screen_candidate_cycles"] = screen.event.integer("candidate_cycles")
                 row["inferred_phases"] = screen.phases
         elif event.message == SCHEDULED:
-            for name in ("scheduled_exchange_cycles", "refined_cycles"):
-                row[name] = event.integer(name)
+            row |= event.integers(("scheduled_exchange_cycles", "refined_cycles"))
         elif event.message == SELECTED:
             row["finalist"] = event.integer("selected")
         yield row | {"timestamp": event.time}
@@ -180,7 +179,6 @@ def finalists(log: Log) -> Iterator[Row]:
 def mapping_screens(log: Log) -> Iterator[Row]:
     """Tile mappings that were tried, with the finalist that each screen belongs to."""
     screens = _pairs(log)[0]
-    found = places(log)
     for index, screen in screens.items():
         event = screen.event
         figures: dict[str, Cell] = {}
@@ -189,8 +187,7 @@ def mapping_screens(log: Log) -> Iterator[Row]:
             figures |= {f"baseline_{unit}": before, f"candidate_{unit}": after}
             figures[f"{unit}_saved"] = difference(before, after)
         yield {
-            "seed": log.name,
-            **found[index].cells(),
+            **log.places[index].cells(),
             "candidates": event.integer("candidates"),
             **figures,
             "inferred_finalist": screen.finalist,

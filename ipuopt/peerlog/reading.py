@@ -8,8 +8,10 @@ from pathlib import Path
 
 from ipuopt.errors import InputError
 from ipuopt.peerlog import json_lines, text
-from ipuopt.peerlog.log import Event, Log
+from ipuopt.peerlog.event import Event
+from ipuopt.peerlog.log import Log
 from ipuopt.peerlog.messages import KNOWN
+from ipuopt.peerlog.places import places
 from ipuopt.peerlog.plain import Plain
 
 STANDARD_INPUT = "-"
@@ -40,6 +42,7 @@ def read_log(path: Path) -> Log:
         name=_name(path),
         form=form,
         events=tuple(events),
+        places=places(events),
         outputs=tuple(plain.outputs),
         command=plain.command,
         panic=plain.panic,

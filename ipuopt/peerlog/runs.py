@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from ipuopt.peerlog.cells import decimal, milliseconds, short_path
-from ipuopt.peerlog.log import Event, Log, Output, integer
+from ipuopt.peerlog.event import Event, integer
+from ipuopt.peerlog.log import Log, Output
 from ipuopt.peerlog.messages import (
     ATTACHING_PAGES,
     CALL,
@@ -61,15 +62,15 @@ def device_runs(log: Log) -> Iterator[Row]:
         if LOADING in messages[start:stop]:
             last = stop == len(messages)
             said = [o for o in log.outputs if start < o.after and (o.after <= stop or last)]
-            yield _row(log, log.events[start:stop], said)
+            yield _row(log.events[start:stop], said)
 
 
-def _row(log: Log, events: Sequence[Event], said: Sequence[Output]) -> Row:
+def _row(events: Sequence[Event], said: Sequence[Output]) -> Row:
     first: dict[str, Event] = {}
     for event in events:
         first.setdefault(event.message, event)
     times = {message: event.time for message, event in first.items()}
-    row: dict[str, Cell] = {"seed": log.name, "load_started_at": times.get(LOADING)}
+    row: dict[str, Cell] = {"load_started_at": times.get(LOADING)}
     for column, (message, name) in _INTEGERS.items():
         row[column] = first[message].integer(name) if message in first else None
     for column, (begin, end) in _DURATIONS.items():

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from ipuopt.peerlog.cells import numbers
+from ipuopt.peerlog.event import Event
 from ipuopt.peerlog.exchange import phases_of_builds
-from ipuopt.peerlog.log import Event, Log
+from ipuopt.peerlog.log import Log
 from ipuopt.peerlog.messages import (
     ACCEPTED,
     COSTED,
@@ -16,7 +18,7 @@ from ipuopt.peerlog.messages import (
     SAVED_STATE,
     SCREENED_ROUND,
 )
-from ipuopt.peerlog.places import BASE, TRIAL, Place, places
+from ipuopt.peerlog.places import BASE, TRIAL, Place
 from ipuopt.peerlog.table import Cell, Row, difference, names
 from ipuopt.target.constants import SYNC_CYCLES
 
@@ -42,15 +44,15 @@ COST_COLUMNS = names(
 
 
 def _round(event: Event) -> dict[str, Cell]:
-    return {name: event.integer(name) for name in _ROUND}
+    return event.integers(_ROUND)
 
 
 def _evaluate(event: Event) -> dict[str, Cell]:
-    return {name: event.integer(name) for name in ("candidates", "threads")}
+    return event.integers(("candidates", "threads"))
 
 
 def _cost(event: Event) -> dict[str, Cell]:
-    return {name: event.integer(name) for name in ("final_cycles", "final_exchange")}
+    return event.integers(("final_cycles", "final_exchange"))
 
 
 def _accepted(event: Event) -> dict[str, Cell]:
@@ -89,18 +91,17 @@ _RECORDS: dict[str, tuple[str, Callable[[Event], dict[str, Cell]]]] = {
 def _members(pattern: str, text: str) -> str | None:
     """Numbers of the members of a set or list in ``Debug`` text."""
     found = re.search(pattern, text)
-    return " ".join(re.findall(r"\d+", found[1])) or None if found else None
+    return numbers(found and found[1])
 
 
 def local_search(log: Log) -> Iterator[Row]:
     """Rounds, candidates, costs and accepted changes; nothing of a run that did not search."""
     if all(event.message != INCUMBENT for event in log.events):
         return
-    for event, place in zip(log.events, places(log), strict=True):
+    for event, place in log.placed():
         if event.message in _RECORDS:
             record, read = _RECORDS[event.message]
             yield {
-                "seed": log.name,
                 "record": record,
                 **place.cells(),
                 **read(event),
@@ -110,22 +111,20 @@ def local_search(log: Log) -> Iterator[Row]:
 
 def final_costs(log: Log) -> Iterator[Row]:
     """Cycles of every program that was placed in full."""
-    pairs = list(zip(log.events, places(log), strict=True))
     accepted = {
         (place.round, event.integer("attempt"), event.integer("after"))
-        for event, place in pairs
+        for event, place in log.placed()
         if event.message == ACCEPTED
     }
     kept = any(event.message == KEPT_MAPPING for event in log.events)
     phases = phases_of_builds(log)
-    for event, place in pairs:
+    for event, place in log.placed():
         if event.message != COSTED:
             continue
         cycles, exchange = event.integer("final_cycles"), event.integer("final_exchange")
         count = phases.get(place.build)
         syncs = None if count is None else SYNC_CYCLES * count
         yield {
-            "seed": log.name,
             **place.cells(),
             "final_cycles": cycles,
             "final_exchange": exchange,

@@ -17,7 +17,6 @@ from ipuopt.peerlog.messages import (
     TABLE_GEOMETRY,
     TABLE_STORAGE,
 )
-from ipuopt.peerlog.places import places
 from ipuopt.peerlog.table import Cell, Row, names
 
 BUILD_COLUMNS = names(
@@ -102,10 +101,9 @@ MEMORY_COLUMNS = names(
 
 def build_phases(log: Log) -> Iterator[Row]:
     """Stages of the builds, at their end."""
-    for event, place in zip(log.events, places(log), strict=True):
+    for event, place in log.placed():
         if event.message == FINISHED_STAGE:
             yield {
-                "seed": log.name,
                 **place.cells(),
                 "build_phase": event.text("phase"),
                 "elapsed_ms": event.integer("elapsed_ms"),
@@ -116,11 +114,11 @@ def build_phases(log: Log) -> Iterator[Row]:
 
 def memory_layout(log: Log) -> Iterator[Row]:
     """Every line about storage."""
-    for event, place in zip(log.events, places(log), strict=True):
+    for event, place in log.placed():
         if event.message not in _FIELDS:
             continue
         record, fields = _FIELDS[event.message]
-        row: dict[str, Cell] = {"seed": log.name, "record": record, **place.cells()}
+        row: dict[str, Cell] = {"record": record, **place.cells()}
         row |= {column: event.integer(name) for column, name in fields.items()}
         row |= {"timestamp": event.time}
         kind = next((kind for kind in _RANGE_KINDS if kind in event.fields), None)

@@ -22,6 +22,7 @@ _BUILDERS: dict[str, tuple[tuple[str, ...], Callable[[Log], Iterator[Row]]]] = {
     "kernels": (kernels.KERNEL_COLUMNS, kernels.kernels),
     "device_runs": (runs.RUN_COLUMNS, runs.device_runs),
 }
+"""Columns and rows of each table; the column ``seed``, the log's name, is filled for all alike."""
 
 TABLES = tuple(_BUILDERS)
 """Names of all tables."""
@@ -30,6 +31,6 @@ TABLES = tuple(_BUILDERS)
 def tables(log: Log) -> dict[str, Table]:
     """Every table of ``log`` by name; those that it says nothing about have no rows."""
     return {
-        name: Table(name, columns, tuple(build(log)))
+        name: Table(name, columns, tuple({"seed": log.name, **row} for row in build(log)))
         for name, (columns, build) in _BUILDERS.items()
     }

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ipuopt.peerlog.log import Event, Span
+from ipuopt.peerlog.event import Event, Span
 from ipuopt.peerlog.values import CutError, read_fields
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
