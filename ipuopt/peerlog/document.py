@@ -23,7 +23,7 @@ _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def plan_document(log: Log) -> dict[str, Any]:
-    """The plan of ``log`` as a document for :func:`ipuopt.models.mapping.peer.plan_of`.
+    """The plan of ``log`` as a document for :func:`ipuopt.models.mapping.peer.read_plan`.
 
     Raises
     ------

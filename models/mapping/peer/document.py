@@ -82,24 +82,11 @@ def read_document(path: Path) -> Entry:
         If the file cannot be read or is no YAML; one line.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        data = YAML(typ="rt", pure=True).load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is no UTF-8 text") from error
-    return parse_document(text, path)
-
-
-def parse_document(text: str, path: Path) -> Entry:
-    """Read YAML text; ``path`` is what errors name.
-
-    Raises
-    ------
-    InputError
-        If it is no YAML; one line.
-    """
-    try:
-        data = YAML(typ="rt", pure=True).load(text)
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         problem = " ".join(str(error.problem).split())

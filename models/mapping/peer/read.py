@@ -45,17 +45,7 @@ def read_plan(path: Path) -> Plan:
     InputError
         One line with file, line and key: what was found, what would be right.
     """
-    return plan_of(read_document(path))
-
-
-def plan_of(document: Entry) -> Plan:
-    """The plan of a document that has been read; see :func:`read_plan`.
-
-    Raises
-    ------
-    InputError
-        As :func:`read_plan`.
-    """
+    document = read_document(path)
     document["format"].choice({FORMAT: None})
     tiles = document["workload"]["tiles"].integer(1, TILES)
     chain = _Chain(tiles, document)
@@ -65,7 +55,7 @@ def plan_of(document: Entry) -> Plan:
     try:
         report = price_plan(plan)
     except LayoutError as error:
-        raise InputError(f"{document.path}: a grid does not fit its layouts: {error}") from error
+        raise InputError(f"{path}: a grid does not fit its layouts: {error}") from error
     priced = [replace(s, terms=p.terms) for s, p in zip(plan.steps, report.steps, strict=True)]
     return replace(plan, steps=tuple(priced))
 
