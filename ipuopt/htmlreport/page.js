@@ -1,4 +1,4 @@
-// Draws what the reader picks into the sources of the plots. Names are those of figures.py.
+// Draws what the reader picks into the sources of the plots. Names are those of the *_plots.py.
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);

@@ -11,7 +11,7 @@ from bokeh.resources import Resources
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from ipuopt.htmlreport import figures, tables
+from ipuopt.htmlreport import phase_plots, run_plots, tables, tile_plots
 from ipuopt.htmlreport.data import page_data
 from ipuopt.htmlreport.tiles import CAPACITY_BYTES, cycle_parts, tile_facts
 from ipuopt.htmlreport.words import costliest
@@ -37,13 +37,13 @@ def render(run: Path) -> str:
     parts = cycle_parts(built)
     data, pictures = page_data(built, facts, reports)
     plots = {
-        "cycles": figures.cycles(parts),
-        "floor": figures.floor(),
-        "memory": figures.memory(steps),
-        "liveness": figures.liveness(steps, CAPACITY_BYTES),
-        "bus": figures.bus(),
-        "density": figures.density(pictures),
-        "convergence": figures.convergence(),
+        "cycles": run_plots.cycles(parts),
+        "floor": tile_plots.floor(),
+        "memory": tile_plots.memory(steps),
+        "liveness": tile_plots.liveness(steps, CAPACITY_BYTES),
+        "bus": phase_plots.bus(),
+        "density": phase_plots.density(pictures),
+        "convergence": run_plots.convergence(),
     }
     script, divisions = components(plots, wrap_script=False)
     library = Resources(mode="inline", components=["bokeh"])
