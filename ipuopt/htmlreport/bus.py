@@ -18,6 +18,8 @@ SEND, SOURCE, WRITE = 0, 1, 2
 
 MOST_LINKS = 400
 """Transfers of a chain that are drawn."""
+_MOST_CRITICAL = 64
+"""Critical tiles of a phase; a page carries the windows of these where it cannot carry all."""
 _ROWS, _BINS = 368, 240
 """Rows and columns of the picture of all tiles."""
 
@@ -43,11 +45,13 @@ class Windows:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A transfer of the chain: it starts ``wait`` events after ``bus`` of ``tile`` gets free."""
+    """A transfer of the chain: it starts ``wait`` events after a bus of ``tile`` gets free.
+
+    The one that waited for none has the tile -1.
+    """
 
     transfer: int
     tile: int
-    bus: int
     wait: int
 
 
@@ -92,22 +96,18 @@ def chain_of(windows: Windows, done: IntArray) -> list[Link]:
         own = own[own > 0]
         own = own[key[own - 1] == key[own]]
         if not len(own):
-            chain.append(Link(transfer, -1, -1, 0))
+            chain.append(Link(transfer, -1, 0))
             break
         waits = windows.start[own] - windows.stop[own - 1]
         least = int(np.argmin(waits))
         window = int(own[least])
-        chain.append(
-            Link(transfer, int(windows.tile[window]), int(windows.bus[window]), int(waits[least]))
-        )
+        chain.append(Link(transfer, int(windows.tile[window]), int(waits[least])))
         transfer = int(windows.transfer[window - 1])
     return chain
 
 
-def critical_tiles(
-    problem: Problem, windows: Windows, chain: list[Link], most: int = 8
-) -> list[int]:
-    """Tiles where the chain waited, then those whose buses are taken longest; at most ``most``."""
+def critical_tiles(problem: Problem, windows: Windows, chain: list[Link]) -> list[int]:
+    """Tiles where the chain waited, then those whose buses are taken longest; at most 64."""
     length = windows.stop - windows.start
     load = np.zeros((problem.tiles, 3), dtype=np.int64)
     np.add.at(load, (windows.tile, windows.bus), length)
@@ -115,7 +115,7 @@ def critical_tiles(
     for link in chain:
         if link.tile >= 0:
             waited[link.tile] += 1
-    order = np.lexsort((np.arange(problem.tiles), -load.max(axis=1), -waited))[:most]
+    order = np.lexsort((np.arange(problem.tiles), -load.max(axis=1), -waited))[:_MOST_CRITICAL]
     return [int(tile) for tile in order if load[tile].any()]
 
 

@@ -16,8 +16,6 @@ from ipuopt.target.fabric import PHYSICAL
 
 MOST_WINDOWS = 300_000
 """Windows of all phases that a page carries; past it, only those of the critical tiles."""
-_CRITICAL_WHERE_FEW = 64
-"""Critical tiles of a phase whose windows a page carries where it cannot carry all."""
 
 
 def page_data(
@@ -25,14 +23,13 @@ def page_data(
 ) -> tuple[dict[str, Any], list[IntArray]]:
     """The object that ``page.js`` reads, and the picture of all tiles of each phase."""
     program = built.program
-    steps = [{"name": step.name, "kind": step.kind.name.lower()} for step in program.steps]
     phases, pictures = _phases(built, facts, reports)
     data = {
         "tiles": program.tiles,
         "physical": packed(PHYSICAL[: program.tiles]),
         "values": [value.name for value in built.plan.values],
         "roles": [role.name.lower() for role in Role],
-        "steps": steps,
+        "steps": [step.name for step in program.steps],
         "boundary": packed(built.boundary),
         "shards": _shards(built),
         "work": _work(program),
@@ -54,7 +51,6 @@ def _shards(built: Built) -> dict[str, Packed]:
         "size": shards.size_bytes,
         "start": shards.live_start,
         "stop": shards.live_stop,
-        "interleaved": shards.interleaved,
     }
     first = np.searchsorted(shards.tile[order], np.arange(built.program.tiles + 1))
     found = {name: packed(column[order]) for name, column in columns.items()}
@@ -86,7 +82,7 @@ def _phases(
         problem, windows, done = windows_of(built, phase)
         pictures.append(density(windows, problem.tiles, int(built.horizon[phase])))
         chain = chain_of(windows, done)
-        critical = critical_tiles(problem, windows, chain, _CRITICAL_WHERE_FEW)
+        critical = critical_tiles(problem, windows, chain)
         shown = windows.take(np.isin(windows.tile, critical)) if few else windows
         phases.append(
             {
@@ -96,7 +92,7 @@ def _phases(
                 "source": report["bound_source"],
                 "critical": critical,
                 "complete": not few,
-                "chain": [[link.transfer, link.tile, link.bus, link.wait] for link in chain],
+                "chain": [[link.transfer, link.wait] for link in chain],
                 "sent": packed(facts.sent[phase]),
                 "received": packed(facts.received[phase]),
                 **_columns(shown, problem.source, problem.tiles),

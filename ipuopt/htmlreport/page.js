@@ -122,7 +122,7 @@
     const first = column(data.work.first), rows = [];
     for (let i = first[tile]; i < first[tile + 1]; i++) {
       const step = column(data.work.step)[i], cycles = column(data.work.cycles)[i];
-      rows.push([[String(step), step], [data.steps[step].name], [data.work.names[column(data.work.kind)[i]]],
+      rows.push([[String(step), step], [data.steps[step]], [data.work.names[column(data.work.kind)[i]]],
         [grouped(cycles), cycles]]);
     }
     rowsOf("runs", rows);
@@ -170,7 +170,7 @@
     range("bus", lanes, -0.5, "y_range");
     model("bus_horizon").location = phase.horizon;
     model("bus_bound").setv({ location: phase.bound ?? 0, visible: phase.bound !== null });
-    const waits = phase.chain.reduce((sum, link) => sum + link[3], 0);
+    const waits = phase.chain.reduce((sum, link) => sum + link[1], 0);
     const bound = phase.bound === null ? "no bound is proven" : `at least ${grouped(phase.bound)} by ${phase.source}`;
     element("phase-words").textContent = `${phase.name} ends at ${grouped(phase.horizon)}; ${bound}. The chain that ends it has ` +
       `${phase.chain.length} transfers, each after the bus that got free last before it; they waited ${grouped(waits)} events in all.` +
