@@ -38,21 +38,21 @@ def _number(value: int | None) -> Cell:
     return Cell(thousands(value), -1 if value is None else value)
 
 
+def _outcome(report: Mapping[str, Any]) -> tuple[Cell, ...]:
+    """Heuristic, solver, bound, unit and gap."""
+    figures = (_number(report[key]) for key in ("heuristic", "objective", "bound"))
+    gap = report["gap"]
+    return (*figures, Cell(report["unit"]), Cell(percent(gap), -1 if gap is None else gap))
+
+
 def solves(reports: Sequence[Mapping[str, Any]], total: Mapping[str, Any]) -> HtmlTable:
     """Every solve: heuristic, solver, bound, gap, what proved it, time."""
     rows = []
     for report in reports:
-        figures = [_number(report[key]) for key in ("heuristic", "objective", "bound")]
-        gap = Cell(percent(report["gap"]), -1 if report["gap"] is None else report["gap"])
-        time = Cell(duration(report["wall_time_s"]), report["wall_time_s"])
-        name = Cell(report["model"])
         proof = Cell(report["bound_source"] or "-")
-        unit, reason = Cell(report["unit"]), Cell(why(report))
-        rows.append((name, *figures, unit, gap, proof, time, reason))
-    figures = [_number(total[key]) for key in ("heuristic", "objective", "bound")]
-    gap = Cell(percent(total["gap"]), -1 if total["gap"] is None else total["gap"])
-    empty = Cell("")
-    rows.append((Cell("total"), *figures, Cell(total["unit"]), gap, empty, empty, empty))
+        time = Cell(duration(report["wall_time_s"]), report["wall_time_s"])
+        rows.append((Cell(report["model"]), *_outcome(report), proof, time, Cell(why(report))))
+    rows.append((Cell("total"), *_outcome(total), *[Cell("")] * 3))
     titles = ("stage", "heuristic", "solver", "bound", "unit", "gap", "proven by", "time", "why")
     return HtmlTable("solves", titles, tuple(rows))
 
