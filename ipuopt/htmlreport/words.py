@@ -7,21 +7,23 @@ from typing import Any
 
 from ipuopt.figures import percent, thousands
 from ipuopt.htmlreport.tiles import step_costs
+from ipuopt.models.exchange import bounds
+from ipuopt.models.exchange.sequence import SEQUENCE
 from ipuopt.program import StepKind
 from ipuopt.result import Built
 
 ARGUMENTS = {
-    "head + words + tail": "one bus, mux or write port has to carry so many words that, with the "
+    bounds.SIMPLE: "one bus, mux or write port has to carry so many words that, with the "
     "way of the first and of the last one, no schedule can be shorter",
-    "preemptive one-machine": "one bus, mux, write port or memory element is taken that long even "
+    bounds.PREEMPTIVE: "one bus, mux, write port or memory element is taken that long even "
     "if transfers could be interrupted at will",
-    "chain of dependent transfers": "transfers that have to wait for each other take that long",
-    "clique of shared elements": "transfers of one tile that share a memory element exclude each "
+    bounds.CHAIN: "transfers that have to wait for each other take that long",
+    bounds.CLIQUE: "transfers of one tile that share a memory element exclude each "
     "other and take that long",
-    "sequence with set-up times": "the shortest order of the transfers of one tile, with the time "
+    SEQUENCE: "the shortest order of the transfers of one tile, with the time "
     "that has to pass between each two of them",
-    "buses of a pair of tiles": "the two buses of a pair have to carry that much, in any widths",
-    "linear choice of widths": "no choice of widths, even in part, makes all buses finish earlier",
+    bounds.PAIR: "the two buses of a pair have to carry that much, in any widths",
+    bounds.WIDTHS: "no choice of widths, even in part, makes all buses finish earlier",
     "live bytes": "so many bytes of one tile are needed in the same step",
     "costs moved along edges": "costs of layouts moved between neighbouring operations leave no "
     "cheaper choice at any of them",
