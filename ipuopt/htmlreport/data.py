@@ -9,6 +9,7 @@ import numpy as np
 
 from ipuopt.htmlreport.arrays import Packed, packed
 from ipuopt.htmlreport.bus import Windows, chain_of, critical_tiles, density, windows_of
+from ipuopt.htmlreport.drawing import BUSES, COLOURS
 from ipuopt.htmlreport.tiles import TileFacts
 from ipuopt.program import IntArray, Kernel, Program, Role
 from ipuopt.result import Built
@@ -29,6 +30,8 @@ def page_data(
         "physical": packed(PHYSICAL[: program.tiles]),
         "values": [value.name for value in built.plan.values],
         "roles": [role.name.lower() for role in Role],
+        "colours": COLOURS,
+        "buses": list(BUSES.items()),
         "steps": [step.name for step in program.steps],
         "boundary": packed(built.boundary),
         "shards": _shards(built),

@@ -12,6 +12,8 @@ from bokeh.palettes import Colorblind
 from bokeh.plotting import figure
 
 COLOURS = tuple(Colorblind[8])
+BUSES = {"send": COLOURS[0], "source": COLOURS[1], "write": COLOURS[3]}
+"""Names and colours of the buses, in the order of their numbers in ``bus.py``."""
 
 Axis = tuple[str, tuple[float, float]]
 """Label of an axis, empty where it has none, and where it begins and ends."""

@@ -3,9 +3,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const types = { Uint8Array, Uint16Array, Uint32Array, Int32Array };
-  const colours = ["#0072B2", "#E69F00", "#009E73"];
-  const roleColours = ["#0072B2", "#E69F00", "#F0E442", "#009E73", "#56B4E9", "#D55E00", "#CC79A7", "#000000"];
-  const buses = ["send", "source", "write"];
+  const roleColour = (role) => data.colours[role % data.colours.length];
   const element = (id) => document.getElementById(id);
   const grouped = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, "\u00a0");
 
@@ -105,7 +103,7 @@
     fill("memory_shards", {
       left: shards.map((s) => s.start), right: shards.map((s) => s.stop),
       bottom: shards.map((s) => s.address), top: shards.map((s) => s.address + s.size),
-      colour: shards.map((s) => roleColours[s.role % 8]), value: shards.map((s) => s.value),
+      colour: shards.map((s) => roleColour(s.role)), value: shards.map((s) => s.value),
       role: shards.map((s) => data.roles[s.role]), size: shards.map((s) => s.size),
       address: shards.map((s) => hexadecimal(s.address)),
     });
@@ -157,7 +155,7 @@
         const bus = column(phase.bus)[i], transfer = column(phase.transfer)[i], start = column(phase.start)[i];
         found.left.push(start); found.right.push(start + column(phase.length)[i]);
         found.top.push(4 * lane + bus); found.bottom.push(4 * lane + bus + 0.9);
-        found.colour.push(colours[bus]); found.tile.push(number); found.bus.push(buses[bus]);
+        found.bus.push(data.buses[bus][0]); found.colour.push(data.buses[bus][1]); found.tile.push(number);
         found.transfer.push(transfer); found.sender.push(column(phase.from)[transfer]);
         found.line.push(chain.has(transfer) ? "#000000" : null);
       }
@@ -199,7 +197,7 @@
     models = Bokeh.documents[0];
     element("roles").append(...data.roles.map((role, index) => {
       const span = document.createElement("span"), box = document.createElement("i");
-      box.style.background = roleColours[index % 8];
+      box.style.background = roleColour(index);
       span.append(box, role);
       return span;
     }));

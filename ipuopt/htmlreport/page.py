@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from ipuopt.htmlreport import phase_plots, run_plots, tables, tile_plots
 from ipuopt.htmlreport.data import page_data
+from ipuopt.htmlreport.drawing import BUSES
 from ipuopt.htmlreport.tiles import CAPACITY_BYTES, cycle_parts, tile_facts
 from ipuopt.htmlreport.words import costliest
 from ipuopt.rundir import read_run
@@ -55,6 +56,7 @@ def render(run: Path) -> str:
         parts=parts,
         tiles=built.program.tiles,
         phases=[part["model"] for part in reports if part["stage"] == "exchange"],
+        buses=BUSES,
         solves=[part["model"] for part in reports if part["trace"]],
         plots={name: Markup(division) for name, division in divisions.items()},
         solve_table=tables.solves(reports, report["total"]),
