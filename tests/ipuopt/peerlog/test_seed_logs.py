@@ -85,11 +85,7 @@ def as_json(log: Log) -> str:
     """The log as ``tracing-subscriber`` writes JSON lines, plain output between them."""
     lines = []
     for index, event in enumerate(log.events):
-        lines += [
-            " ".join(f"{key}={value}" for key, value in output.fields.items())
-            for output in log.outputs
-            if output.after == index
-        ]
+        lines += _printed(log, index)
         spans = [
             {**{key: _value(value) for key, value in span.fields.items()}, "name": span.name}
             for span in event.spans
@@ -98,14 +94,19 @@ def as_json(log: Log) -> str:
         data: dict[str, object] = {"timestamp": event.time, "level": event.level, "fields": fields}
         data |= {"target": "ipu_codegen"} | ({"span": spans[-1], "spans": spans} if spans else {})
         lines.append(json.dumps(data))
-    lines += [
-        " ".join(f"{key}={value}" for key, value in output.fields.items())
-        for output in log.outputs
-        if output.after == len(log.events)
-    ]
+    lines += _printed(log, len(log.events))
     if log.panic is not None:
         lines.append(f"thread 'main' (1) panicked at {log.panic.place}:\n{log.panic.message}")
     return "\n".join(lines)
+
+
+def _printed(log: Log, after: int) -> list[str]:
+    """Lines of standard output behind so many events."""
+    return [
+        " ".join(f"{key}={value}" for key, value in output.fields.items())
+        for output in log.outputs
+        if output.after == after
+    ]
 
 
 def _value(text: str) -> object:
