@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ipuopt.layout import IntArray
+from ipuopt.ranges import ranges
 from ipuopt.rectangles import Rectangles
 
 Box = tuple[IntArray, IntArray, IntArray, IntArray]
@@ -46,14 +47,6 @@ def logical(boxes: Rectangles) -> Box:
 def physical(boxes: Rectangles) -> Box:
     """Bounds with padding."""
     return boxes.row_start, boxes.row_stop, boxes.column_start, boxes.column_stop
-
-
-def ranges(start: IntArray, count: IntArray) -> IntArray:
-    """All of ``start[i] .. start[i] + count[i] - 1``, one range after another."""
-    skipped = np.cumsum(count) - count
-    result: IntArray = np.arange(count.sum(), dtype=np.int64)
-    result += np.repeat(start - skipped, count)
-    return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ipuopt.codegen.lower.boxes import Box, distinct, logical, meeting, ranges, select, take
+from ipuopt.codegen.lower.boxes import Box, distinct, logical, meeting, select, take
 from ipuopt.codegen.lower.moves import Moves, bounds_of, single
 from ipuopt.codegen.lower.shapes import traversal
 from ipuopt.codegen.lower.values import Shards
 from ipuopt.layout import IntArray, Order
+from ipuopt.ranges import ranges
 from ipuopt.rectangles import Rectangles
 from ipuopt.target.constants import WORD_BYTES
 

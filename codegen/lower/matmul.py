@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import numpy as np
 
 from ipuopt.codegen.lower.assembly import Assembler, Runs
-from ipuopt.codegen.lower.boxes import ranges, take, transposed
+from ipuopt.codegen.lower.boxes import take, transposed
 from ipuopt.codegen.lower.grid import Grid, compute_grid
 from ipuopt.codegen.lower.operands import BoolArray, fetch_panels
 from ipuopt.codegen.lower.reduction import reduce_partials
@@ -21,6 +21,7 @@ from ipuopt.layout import IntArray, LayoutError, MemoryClass
 from ipuopt.orders import element_index
 from ipuopt.plan import MatMulStep, Orientation
 from ipuopt.program import Kernel, Role
+from ipuopt.ranges import ranges
 from ipuopt.rectangles import Rectangles
 from ipuopt.target.kernels import matmul_cycles
 

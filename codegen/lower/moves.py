@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipuopt.codegen.lower.boxes import Box, ranges, select
+from ipuopt.codegen.lower.boxes import Box, select
 from ipuopt.layout import IntArray
+from ipuopt.ranges import ranges
 
 
 def bounds_of(count: IntArray) -> IntArray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ipuopt.codegen.lower.assembly import Assembler, Runs
-from ipuopt.codegen.lower.boxes import Box, ranges
+from ipuopt.codegen.lower.boxes import Box
 from ipuopt.codegen.lower.copies import Pricing
 from ipuopt.codegen.lower.exchange import fetch
 from ipuopt.codegen.lower.moves import Moves, concatenate
@@ -20,6 +20,7 @@ from ipuopt.layout import IntArray, LayoutError
 from ipuopt.orders import PANEL_COLUMNS, walk_alike
 from ipuopt.plan import ConversionStep, PlannedValue
 from ipuopt.program import Kernel
+from ipuopt.ranges import ranges
 from ipuopt.rectangles import Rectangles
 from ipuopt.target.kernels import clear_cycles
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipuopt.codegen.lower.boxes import ranges
 from ipuopt.codegen.lower.cutting import cut_views
 from ipuopt.codegen.lower.moves import Moves
 from ipuopt.codegen.lower.shapes import most_spans
 from ipuopt.layout import IntArray, LayoutError
+from ipuopt.ranges import ranges
 from ipuopt.target.constants import WORD_BYTES
 
 NO_LIMIT = 1 << 62

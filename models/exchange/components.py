@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import connected_components
 from ipuopt.models.exchange.claims import BUSES, FILL_ROW, TEST_ROW, Int32Array, Row
 from ipuopt.models.exchange.instance import Instance
 from ipuopt.models.exchange.problem import IntArray
+from ipuopt.ranges import ranges
 
 
 def component_of(phase: Instance) -> tuple[int, IntArray]:
@@ -38,21 +39,21 @@ def restrict(phase: Instance, transfers: IntArray) -> Instance:
     ``transfers`` ascend, and are whole components.
     """
     counts = np.diff(phase.bounds)[transfers]
-    receives = _ranges(phase.bounds[transfers], counts)
+    receives = ranges(phase.bounds[transfers], counts)
     partners = phase.partner[transfers]
     ends = np.concatenate((phase.source[transfers], phase.receiver[receives], partners))
     tiles, ends = np.unique(ends, return_inverse=True)
     if tiles[0] < 0:  # no partner stays -1
         tiles, ends = tiles[1:], ends - 1
     each = np.diff(phase.claim_start)[transfers]
-    claims = phase.claims[_ranges(phase.claim_start[transfers], each)]
+    claims = phase.claims[ranges(phase.claim_start[transfers], each)]
     claim_start = _bounds(each)
     rows = np.unique(claims[:, (TEST_ROW, FILL_ROW)])
     hot = rows[rows >= Row.HOT * phase.tiles]
     for column in (TEST_ROW, FILL_ROW):
         claims[:, column] = _renumbered(claims[:, column], phase.tiles, tiles, hot)
     pairs = np.diff(phase.before_bounds)[transfers]
-    pair = _ranges(phase.before_bounds[transfers], pairs)
+    pair = ranges(phase.before_bounds[transfers], pairs)
     buses = (np.arange(BUSES)[:, None] * phase.tiles + tiles).ravel()
     return phase._replace(
         tiles=len(tiles),
@@ -91,12 +92,6 @@ def _renumbered(rows: Int32Array, tiles: int, kept: IntArray, hot: Int32Array) -
 
 def _bounds(counts: IntArray) -> IntArray:
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
-
-
-def _ranges(first: IntArray, count: IntArray) -> IntArray:
-    """Concatenated ranges ``[first, first + count)``."""
-    before = np.cumsum(count) - count
-    return np.repeat(first - before, count) + np.arange(int(count.sum()))
 
 
 def largest_by(component: IntArray, count: int, value: IntArray) -> npt.NDArray[np.int64]:

@@ -9,6 +9,7 @@ import numpy as np
 from ipuopt.models.exchange.instance import Instance
 from ipuopt.models.exchange.problem import BoolArray, IntArray
 from ipuopt.models.exchange.takes import Takes, takes_of
+from ipuopt.ranges import ranges
 
 
 class Pairs(NamedTuple):
@@ -66,8 +67,7 @@ def _joined(takes: Takes) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     begin = np.searchsorted(row, takes.against)
     count = np.searchsorted(row, takes.against, side="right") - begin
     mine = np.repeat(np.arange(len(row)), count)
-    place = np.arange(len(mine)) - np.repeat(np.cumsum(count) - count, count)
-    theirs = order[np.repeat(begin, count) + place]
+    theirs = order[ranges(begin, count)]
     keep = takes.transfer[mine] < takes.transfer[theirs]
     mine, theirs = mine[keep], theirs[keep]
     return (

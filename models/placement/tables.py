@@ -8,6 +8,7 @@ import numpy as np
 
 from ipuopt.models.placement.greedy import HARD
 from ipuopt.models.placement.problem import IntArray, Problem
+from ipuopt.ranges import by_owner
 
 Columns = tuple[
     IntArray, IntArray, IntArray, IntArray, IntArray, IntArray, IntArray, IntArray
@@ -67,14 +68,14 @@ def tables_of(problem: Problem) -> Tables:
     words[group[is_hard]] = HARD
     one, other = key // max(1, count), key % max(1, count)
     owner = np.concatenate((one, other))
-    order = np.argsort(owner, kind="stable")
+    order, near_start = by_owner(owner, count)
     regions = problem.regions
     return Tables(
         size=problem.size_bytes,
         alignment=problem.alignment,
         interleaved=problem.interleaved,
         live=np.stack((problem.live_start, problem.live_stop), axis=1),
-        near_start=np.searchsorted(owner[order], np.arange(count + 1)).astype(np.int64),
+        near_start=near_start,
         near=np.concatenate((other, one))[order],
         near_words=np.concatenate((words, words))[order],
         regions=np.array(

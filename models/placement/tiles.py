@@ -10,6 +10,7 @@ import numpy as np
 
 from ipuopt.models.placement.problem import IntArray, Problem, Regions
 from ipuopt.program import Program
+from ipuopt.ranges import by_owner, ranges
 from ipuopt.target.memory import DATA_HIGH, DATA_LOW, INTERLEAVED_ELEMENT
 
 TILE_REGIONS = Regions(*DATA_LOW, *DATA_HIGH, INTERLEAVED_ELEMENT)
@@ -59,8 +60,7 @@ def conflict_pairs(program: Program) -> ConflictPairs:
     first = np.searchsorted(place_written, place_read, side="left")
     matches = np.searchsorted(place_written, place_read, side="right") - first
     sender = np.repeat(np.arange(len(read)), matches)
-    skipped = np.repeat(np.cumsum(matches) - matches, matches)
-    receiver = np.arange(len(sender)) - skipped + first[sender]
+    receiver = ranges(first, matches)
     one, other = read[sender, 2], written[receiver, 2]
     words = np.minimum(read[sender, 3], written[receiver, 3])
     apart = one != other
@@ -90,12 +90,6 @@ class TileClass:
 class _Member:
     problem: Problem
     shards: list[IntArray] = field(default_factory=list)
-
-
-def _slices(owner: IntArray, tiles: int) -> tuple[IntArray, IntArray]:
-    """Rows sorted by owner (stable), and the bounds of each tile's rows."""
-    order = np.argsort(owner, kind="stable")
-    return order, np.searchsorted(owner[order], np.arange(tiles + 1))
 
 
 def _digest(problem: Problem) -> bytes:
@@ -130,9 +124,9 @@ def tile_classes(program: Program, regions: Regions = TILE_REGIONS) -> tuple[Til
     local = np.zeros(len(shards), dtype=np.int64)
     local[order] = np.arange(len(shards)) - bounds[shards.tile[order]]
     distinct = np.sort(local[program.distinct.reshape(-1, 2)], axis=1)
-    d_order, d_bounds = _slices(shards.tile[program.distinct.reshape(-1, 2)[:, 0]], program.tiles)
+    d_order, d_bounds = by_owner(shards.tile[program.distinct.reshape(-1, 2)[:, 0]], program.tiles)
     pairs = np.sort(local[conflicts.pair], axis=1)
-    c_order, c_bounds = _slices(shards.tile[conflicts.pair[:, 0]], program.tiles)
+    c_order, c_bounds = by_owner(shards.tile[conflicts.pair[:, 0]], program.tiles)
     classes: dict[bytes, _Member] = {}
     for tile in np.flatnonzero(np.diff(bounds)):
         here = order[bounds[tile] : bounds[tile + 1]]

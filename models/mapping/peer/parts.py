@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ipuopt.layout import IntArray, Layout
+from ipuopt.ranges import ranges
 from ipuopt.rectangles import rectangles
 
 
@@ -119,8 +120,7 @@ def expand(first: IntArray, stop: IntArray) -> tuple[IntArray, IntArray]:
     """Members of many ranges ``[first, stop)``: index of the range, and the member."""
     count = np.maximum(stop - first, 0)
     index = np.repeat(np.arange(len(first), dtype=np.int64), count)
-    begin = np.cumsum(count) - count
-    return index, np.arange(len(index), dtype=np.int64) - begin[index] + first[index]
+    return index, ranges(first, count)
 
 
 def _covering(starts: IntArray, low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:

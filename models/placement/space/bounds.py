@@ -8,6 +8,7 @@ import numpy as np
 
 from ipuopt.models.placement.problem import IntArray
 from ipuopt.models.placement.space.instance import Instance
+from ipuopt.ranges import by_owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +83,7 @@ def loads(instance: Instance) -> list[Load]:
     keep = instance.hole[instance.owner] == 0
     owner, section = instance.owner[keep], instance.section[keep]
     reserved = instance.reserved[keep]
-    order = np.argsort(section, kind="stable")
-    bounds = np.searchsorted(section[order], np.arange(instance.sections + 1))
+    order, bounds = by_owner(section, instance.sections)
     holes = _merged(instance)
     found = []
     for number in range(instance.sections):

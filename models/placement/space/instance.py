@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ipuopt.models.placement.problem import IntArray
 from ipuopt.models.placement.space.problem import Problem, Solution
+from ipuopt.ranges import ranges
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -149,7 +150,7 @@ def build(problem: Problem) -> Instance:
     first = np.searchsorted(steps, span[:, 0])
     widths = np.searchsorted(steps, span[:, 1]) - first
     which = np.repeat(np.arange(len(span)), widths)
-    section = np.arange(len(which)) - np.repeat(np.cumsum(widths) - widths, widths) + first[which]
+    section = ranges(first, widths)
     key, entry = np.unique(group[of[which]] * len(steps) + section, return_inverse=True)
     reserved = np.zeros(len(key), dtype=np.int64)
     np.maximum.at(reserved, entry, bytes_[of[which]] // unit)
@@ -209,8 +210,7 @@ def _pairs(
     at = np.flatnonzero(fresh)
     first = np.concatenate(([0], np.cumsum(live)))[section[at]]
     many = live[section[at]]
-    one = np.repeat(at, many)
-    other = np.arange(len(one)) - np.repeat(np.cumsum(many) - many, many) + np.repeat(first, many)
+    one, other = np.repeat(at, many), ranges(first, many)
     one, other = np.minimum(one, other), np.maximum(one, other)  # owners ascend in a section
     apart_blocks = owner[one] != owner[other]
     one, other = one[apart_blocks], other[apart_blocks]

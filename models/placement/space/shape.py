@@ -10,6 +10,7 @@ from ipuopt.models.placement.problem import IntArray
 from ipuopt.models.placement.space.instance import Instance
 from ipuopt.models.placement.space.search import PART, PARTS
 from ipuopt.models.placement.space.state import Shape, State, hash_all
+from ipuopt.ranges import by_owner
 
 FAILED_WORDS = 1 << 20
 """Entries of the table of failed nodes (84 bits a node with the index)."""
@@ -34,9 +35,8 @@ class Tables:
 
 def _rows(owner: IntArray, count: int, *columns: IntArray) -> tuple[IntArray, ...]:
     """Compressed rows: where each owner's entries begin, then the columns sorted by owner."""
-    order = np.argsort(owner, kind="stable")
-    begin = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=count))))
-    return (begin.astype(np.int64), *(np.ascontiguousarray(c[order]) for c in columns))
+    order, begin = by_owner(owner, count)
+    return (begin, *(c[order] for c in columns))
 
 
 def tables_of(instance: Instance) -> Tables | None:

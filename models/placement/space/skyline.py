@@ -8,6 +8,7 @@ from ipuopt.compiled import kernel
 from ipuopt.models.placement.problem import IntArray
 from ipuopt.models.placement.space.heuristics import Packing
 from ipuopt.models.placement.space.instance import Instance
+from ipuopt.ranges import by_owner
 
 
 @kernel
@@ -35,15 +36,14 @@ def _stack(
 def skyline(instance: Instance) -> Packing | None:
     """Blocks by area, in one pass; None where holes or windows leave no room above the others."""
     count = len(instance)
-    by_owner = np.argsort(instance.owner, kind="stable")
-    begin = np.concatenate(([0], np.cumsum(np.bincount(instance.owner, minlength=count))))
+    entries, begin = by_owner(instance.owner, count)
     area = np.bincount(instance.owner, instance.reserved, count)
     start = np.zeros(count, dtype=np.int64)
     _stack(
         np.lexsort((-area, instance.low, -instance.hole)),
-        begin.astype(np.int64),
-        np.ascontiguousarray(instance.section[by_owner]),
-        np.ascontiguousarray(instance.reserved[by_owner]),
+        begin,
+        instance.section[entries],
+        instance.reserved[entries],
         instance.low,
         instance.alignment,
         np.zeros(instance.sections, dtype=np.int64),
