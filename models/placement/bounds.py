@@ -32,6 +32,18 @@ class Load:
     buffers: IntArray
 
 
+def stacked(size: IntArray, step: int | IntArray, extents: int = 1) -> IntArray:
+    """Least address space of buffers of ``size``, shape ``(..., buffers)``, stacked in extents.
+
+    Every address is a multiple of ``step``, so all but the topmost buffer of each extent count
+    with their size rounded up.
+    """
+    slack = -size % step
+    topmost = np.sort(slack, axis=-1)[..., -extents:]
+    demand: IntArray = size.sum(axis=-1) + slack.sum(axis=-1) - topmost.sum(axis=-1)
+    return demand
+
+
 def load(problem: Problem, interleaved: int) -> Load:
     """Largest load of a class.
 
@@ -48,10 +60,7 @@ def load(problem: Problem, interleaved: int) -> Load:
     steps = np.unique(start)
     live = (start <= steps[:, None]) & (steps[:, None] < stop)
     unit = np.where(live, alignment, np.iinfo(np.int64).max).min(axis=1)[:, None]
-    slack = np.where(live, -size % unit, 0)
-    demand = np.where(live, size, 0).sum(axis=1) + slack.sum(axis=1)
-    extents = 1 if interleaved else 2
-    demand -= np.sort(slack, axis=1)[:, -extents:].sum(axis=1)
+    demand = stacked(np.where(live, size, 0), unit, extents=1 if interleaved else 2)
     worst = int(np.argmax(demand))
     return Load(int(steps[worst]), int(demand[worst]), chosen[live[worst]])
 

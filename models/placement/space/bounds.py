@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ipuopt.models.placement.bounds import stacked
 from ipuopt.models.placement.problem import IntArray
 from ipuopt.models.placement.space.instance import Instance
 from ipuopt.ranges import by_owner
@@ -73,9 +74,7 @@ def demand(instance: Instance, blocks: IntArray, reserved: IntArray) -> int:
     """
     if not len(blocks) or instance.hole.any():
         return int(reserved.sum())
-    step = int(np.gcd.reduce(instance.alignment[blocks]))
-    slack = -reserved % step
-    return int(reserved.sum() + slack.sum() - slack.max())
+    return int(stacked(reserved, np.gcd.reduce(instance.alignment[blocks])))
 
 
 def loads(instance: Instance) -> list[Load]:
