@@ -164,13 +164,15 @@ class _Reader:
             size = self._whole(cell["size"], "size", 0)
             alignment = self._optional(cell.get("alignment", ""), "alignment", 0) or 1
             offset = self._optional(cell.get(OFFSET, ""), OFFSET, -1)
-            if offset is not None and offset >= 0 and offset % alignment:
-                raise self.fail(str(offset), f"a multiple of alignment {alignment}", OFFSET)
-            fixed = offset is not None and offset >= 0
+            low, high = 0, MAX_NUMBER
+            if offset is not None and offset >= 0:  # the buffer is fixed
+                if offset % alignment:
+                    raise self.fail(str(offset), f"a multiple of alignment {alignment}", OFFSET)
+                low, high = offset, offset + size
             columns["size"].append(size)
             columns["alignment"].append(alignment)
-            columns["low"].append(offset if fixed and offset is not None else 0)
-            columns["high"].append(offset + size if fixed and offset is not None else MAX_NUMBER)
+            columns["low"].append(low)
+            columns["high"].append(high)
             hint = self._optional(cell.get("hint", ""), "hint", -1)
             columns["hint"].append(-1 if hint is None else hint)
             for span in self._spans(lower, upper, cell.get("gaps", ""), inclusive):

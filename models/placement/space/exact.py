@@ -25,8 +25,8 @@ class Model:
         self.instance = instance
         self.cp = cp_model.CpModel()
         self.height = self.cp.new_int_var(bound, most, "height")
-        self.before: dict[tuple[int, int, int, int, int], cp_model.IntVar] = {}
-        self.elements: dict[tuple[int, int], cp_model.IntVar] = {}
+        self.before: dict[tuple[int, int], cp_model.IntVar] = {}
+        self.elements: dict[int, tuple[cp_model.IntVar, int]] = {}
         self.slot: list[cp_model.IntVar] = []
         self.start: list[cp_model.LinearExpr] = []
         self.is_possible = bound <= most
@@ -85,7 +85,7 @@ class Model:
             if not apart:
                 continue
             before = self.cp.new_bool_var(f"before[{one},{other}]")
-            self.before[one, other, below, above, grain] = before
+            self.before[one, other] = before
             for lower, upper, distance, literal in (
                 (one, other, below, before),
                 (other, one, above, ~before),
@@ -97,13 +97,13 @@ class Model:
 
     def _element(self, block: int, grain: int) -> cp_model.IntVar:
         """Element in which a block begins."""
-        if (block, grain) not in self.elements:
+        if block not in self.elements:
             domain = self.cp.proto.variables[self.slot[block].index].domain
             last = domain[len(domain) - 1] * int(self.instance.alignment[block])
             element = self.cp.new_int_var(0, last // grain, f"element[{block}]")
             self.cp.add_linear_constraint(self.start[block] - grain * element, 0, grain - 1)
-            self.elements[block, grain] = element
-        return self.elements[block, grain]
+            self.elements[block] = element, grain
+        return self.elements[block][0]
 
     def read(self, values: IntArray) -> IntArray:
         """Addresses of all blocks in units."""
@@ -115,8 +115,8 @@ class Model:
         values = {self.height.index: self.instance.height(start)}
         for block, slot in enumerate(self.slot):
             values[slot.index] = int(start[block] // self.instance.alignment[block])
-        for (block, grain), element in self.elements.items():
+        for block, (element, grain) in self.elements.items():
             values[element.index] = int(start[block] // grain)
-        for (one, other, *_), before in self.before.items():
+        for (one, other), before in self.before.items():
             values[before.index] = int(start[one] < start[other])
         return values

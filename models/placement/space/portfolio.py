@@ -10,7 +10,7 @@ from dataclasses import replace
 from ipuopt.limits import Limits
 from ipuopt.models.placement.space.heuristics import Packing
 from ipuopt.models.placement.space.race import Race
-from ipuopt.report import Limit, SolveStatus, gap_of
+from ipuopt.report import NO_SOLVER, Limit, SolveStatus, gap_of
 
 STAGE = "placement"
 
@@ -44,7 +44,7 @@ class Portfolio:
 
     def __init__(self, race: Race, limits: Limits, unit: int) -> None:
         self.race, self.limits, self.unit = race, limits, unit
-        self.solver = "none"
+        self.solver = NO_SOLVER
         self.limit: Limit | None = None
         self.notes: list[str] = []
         self._told: tuple[int | None, int] = (None, -1)

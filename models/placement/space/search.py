@@ -101,7 +101,7 @@ def _rank(p: Shape, s: State, begin: int, end: int) -> None:
 
 
 @inner_kernel
-def _divide(p: Shape, s: State, frame: int, part: int) -> None:
+def _divide(s: State, frame: int, part: int) -> None:
     """Make a part of every run of sections that is not cut, if something is left in it."""
     begin, end = s.parts[part, BEGIN], s.parts[part, END]
     made, previous, left = s.registers[PARTS], -1, 0
@@ -141,7 +141,7 @@ def _try(p: Shape, s: State, block: int, limit: int, dynamic: bool) -> bool:
     if fits and divided:
         if dynamic:
             _rank(p, s, s.parts[part, BEGIN], s.parts[part, END])
-        _divide(p, s, frame, part)
+        _divide(s, frame, part)
     return fits
 
 

@@ -128,7 +128,6 @@ def start(tables: Tables, limit: int, order: IntArray, dynamic: bool) -> tuple[S
     count, sections = len(instance), instance.sections
     # Above the height a hole counts nothing; below it, it reserves what lies below it.
     length = (limit - instance.low).clip(min=0)
-    is_hole = instance.hole[instance.owner] == 1
     owner = np.repeat(np.arange(count), np.diff(tables.shape.at_start))
     clipped = np.minimum(tables.shape.reserved, length[owner])
     reserved = np.where(instance.hole[owner] == 1, clipped, tables.shape.reserved)
@@ -140,9 +139,6 @@ def start(tables: Tables, limit: int, order: IntArray, dynamic: bool) -> tuple[S
         twin=_twins(tables, order),
         reserved=reserved,
         last=np.minimum(tables.shape.last, last),
-    )
-    used = np.where(
-        is_hole, np.minimum(instance.reserved, length[instance.owner]), instance.reserved
     )
     cuts = np.zeros(sections + 1, dtype=np.int64)
     np.add.at(cuts, shape.first[~placed], 1)
@@ -160,7 +156,7 @@ def start(tables: Tables, limit: int, order: IntArray, dynamic: bool) -> tuple[S
         rest=instance.low.copy(),
         least=instance.low.copy(),
         floor=floor,
-        total=np.bincount(instance.section, used, sections).astype(np.int64),
+        total=np.bincount(shape.at, reserved, sections).astype(np.int64),
         cuts=cuts,
         rank=rank,
         key=np.zeros(count, dtype=np.uint64),
