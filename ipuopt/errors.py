@@ -22,6 +22,10 @@ class InputError(Error):
     exit_code = 2
 
 
+MOST_OWNERS = 5
+"""Most owners that an :class:`Infeasibility` names."""
+
+
 @dataclass(frozen=True, slots=True)
 class Infeasibility:
     """Why no plan fits, in numbers.
@@ -35,7 +39,7 @@ class Infeasibility:
     unit
         ``"bytes"`` or ``"cycles"``.
     owners
-        Largest contributors, at most five, as ``(name, amount)``, largest first.
+        Largest contributors, at most :data:`MOST_OWNERS`, as ``(name, amount)``, largest first.
     levers
         What would make it fit.
     parts

@@ -20,15 +20,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ipuopt.errors import Infeasibility, InfeasibleError
+from ipuopt.errors import MOST_OWNERS, Infeasibility, InfeasibleError
 from ipuopt.program import IntArray, Program
 from ipuopt.target.constants import WORD_BYTES
 from ipuopt.target.memory import ROW_ROOM
 
 BoolArray = npt.NDArray[np.bool_]
-
-OWNERS = 5
-"""Most phases that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +93,7 @@ def refuse_long_rows(program: Program) -> None:
     if demand <= ROW_ROOM:
         return
     names = [program.steps[step].name for step in program.phases]
-    longest = np.argsort(-rows, kind="stable")[:OWNERS].tolist()
+    longest = np.argsort(-rows, kind="stable")[:MOST_OWNERS].tolist()
     step = program.phases[longest[0]]
     raise InfeasibleError(
         Infeasibility(
@@ -105,10 +102,7 @@ def refuse_long_rows(program: Program) -> None:
             capacity=ROW_ROOM,
             unit="bytes",
             owners=tuple((names[phase], int(rows[phase])) for phase in longest),
-            levers=(
-                "layouts that the values move between in longer pieces",
-                "more tiles",
-            ),
+            levers=("layouts that the values move between in longer pieces", "more tiles"),
             parts=(("to send", to_send), ("to receive", to_receive)),
         )
     )

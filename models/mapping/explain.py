@@ -7,13 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipuopt.errors import Infeasibility
+from ipuopt.errors import MOST_OWNERS, Infeasibility
 from ipuopt.models.mapping.messages import INFINITE, Potentials, settle
 from ipuopt.models.mapping.problem import FORBIDDEN, IntArray, Problem, Solution
 from ipuopt.models.mapping.reduction import Reduction, consistent
-
-OWNERS = 5
-"""Most owners that are named."""
 
 MORE_TILES = "more tiles"
 LEVERS = (MORE_TILES, "smaller tensors")
@@ -55,7 +52,7 @@ def _case(
     names = [node.name for node in problem.nodes]
     names += [f"staging {names[edge.tail]} to {names[edge.head]}" for edge in problem.edges]
     ranked = sorted(zip(owners.tolist(), names, strict=True), key=lambda pair: -pair[0])
-    largest = tuple((name, amount) for amount, name in ranked[:OWNERS] if amount > 0)
+    largest = tuple((name, amount) for amount, name in ranked[:MOST_OWNERS] if amount > 0)
     return Infeasibility(where, demand, capacity, "bytes", largest, LEVERS)
 
 

@@ -6,16 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ipuopt.errors import Infeasibility, InfeasibleError, memory_parts
+from ipuopt.errors import MOST_OWNERS, Infeasibility, InfeasibleError, memory_parts
 from ipuopt.models.mapping.candidates.labels import Labels
 from ipuopt.models.mapping.candidates.request import Source
 from ipuopt.models.mapping.explain import LEVERS
 from ipuopt.models.mapping.graph import Graph
 from ipuopt.models.mapping.problem import Capacity
 from ipuopt.workload.model import Workload
-
-OWNERS = 5
-"""Largest owners that are named."""
 
 
 def refuse_impossible(
@@ -58,7 +55,7 @@ def refuse_impossible(
     if demand <= room:
         return
     tiles = workload.target.tiles
-    largest = sorted(owners.items(), key=lambda item: -item[1])[:OWNERS]
+    largest = sorted(owners.items(), key=lambda item: -item[1])[:MOST_OWNERS]
     exchanged = owners[_buffers_of(name)]
     raise InfeasibleError(
         Infeasibility(

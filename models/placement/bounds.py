@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipuopt.errors import Infeasibility, memory_parts
+from ipuopt.errors import MOST_OWNERS, Infeasibility, memory_parts
 from ipuopt.models.placement.problem import IntArray, Problem
-
-LARGEST_OWNERS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +171,7 @@ def explain(
     if proof is None:
         return None
     size = problem.size_bytes[proof.buffers]
-    order = proof.buffers[np.lexsort((proof.buffers, -size))[:LARGEST_OWNERS]]
+    order = proof.buffers[np.lexsort((proof.buffers, -size))[:MOST_OWNERS]]
     step = f"step {proof.step}"
     if proof.step < len(steps):
         step += f" ({steps[proof.step]})"
