@@ -197,12 +197,7 @@ def _improve(search: Search, state: State, space: Space, beam: mapping.Solution 
 
 def _unsearched(search: Search, space: Space, beam: mapping.Solution) -> SolveReport:
     """Report on the plan of the beam with the first bound: what holds if nothing comes after."""
-    quiet = replace(search.limits.within(0.0), on_solution=_ignore, on_bound=_ignore)
-    return mapping.solve(space.problem, quiet, beam=beam)[1]
-
-
-def _ignore(stage: str, value: int) -> None:
-    del stage, value
+    return mapping.solve(space.problem, search.limits.within(0.0).unheard(), beam=beam)[1]
 
 
 def _attempts(

@@ -15,7 +15,6 @@ from ipuopt.models.placement.heuristics import Cost, Found, quick
 from ipuopt.models.placement.problem import IntArray, Problem
 from ipuopt.models.placement.refine import (
     Refined,
-    quiet,
     refine_footprint,
     refine_words,
     start_of,
@@ -117,7 +116,8 @@ def _share(limits: Limits) -> Limits:
 
 
 def _part(limits: Limits) -> Limits:
-    return quiet(limits if limits.deterministic else limits.within(CLASS_TIME_S))
+    """Of one class: what it finds is not the objective of all."""
+    return (limits if limits.deterministic else limits.within(CLASS_TIME_S)).unheard()
 
 
 def _footprint(found: Found | None) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ipuopt.limits import Limits
 from ipuopt.models.placement.check import check, conflict_words, footprint
@@ -52,12 +52,6 @@ def start_of(found: Found | None, bound: int) -> Refined:
         bound=bound,
         bound_source="live bytes",
     )
-
-
-def quiet(limits: Limits) -> Limits:
-    """Same limits without callbacks: what a part finds is not its caller's objective."""
-    silent = Limits()
-    return replace(limits, on_solution=silent.on_solution, on_bound=silent.on_bound)
 
 
 def _stage(state: Refined, problem: Problem, limits: Limits, stage: str, effort: float) -> Refined:
@@ -122,7 +116,7 @@ def refine_words(state: Refined, problem: Problem, limits: Limits, effort: float
     """
     if state.words_proven or limits.expired():
         return state
-    return _stage(state, problem, quiet(limits), "words", effort)
+    return _stage(state, problem, limits.unheard(), "words", effort)
 
 
 def refine_footprint(state: Refined, problem: Problem, limits: Limits, effort: float) -> Refined:
