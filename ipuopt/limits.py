@@ -87,8 +87,16 @@ class Limits:
         return self.should_stop() or time.monotonic() >= self.deadline
 
     def unheard(self) -> Limits:
-        """Same limits, with nobody told: for a solver whose answers are checked first."""
+        """Same limits, with nobody told.
+
+        For a solver whose answers are checked first, and for a part whose objective is not that of
+        the whole.
+        """
         return replace(self, on_solution=_ignore, on_bound=_ignore)
+
+    def alone(self) -> Limits:
+        """Same limits, with nobody told, asked or at hand; they travel to other processes."""
+        return replace(self.unheard(), workers=None, should_stop=_never)
 
     def within(self, seconds: float) -> Limits:
         """Same limits, with a deadline at most ``seconds`` from now."""

@@ -173,17 +173,9 @@ def _run(
     start. Processes of this machine share the clock, and may have to start first. ``ask`` asks all
     jobs to stop.
     """
-    terms = parallel_worker.Terms(
-        deadline=limits.deadline,
-        left_s=left_s,
-        gap=limits.gap,
-        threads=limits.threads,
-        seed=limits.seed,
-        deterministic=limits.deterministic,
-        memory_bytes=limits.memory_bytes,
-    )
+    own = limits.alone()
     with _deaf():
-        futures = [_submit(executor, function, job, terms) for job in jobs]
+        futures = [_submit(executor, function, job, own, left_s) for job in jobs]
     latest = limits.deadline + GRACE_S
     asked = False
     while wait(futures, timeout=POLL_S).not_done and time.monotonic() < latest:
@@ -194,11 +186,11 @@ def _run(
 
 
 def _submit(
-    executor: Executor, function: Job[T, R], job: T, terms: parallel_worker.Terms
+    executor: Executor, function: Job[T, R], job: T, limits: Limits, left_s: float | None
 ) -> Future[tuple[Any, Exception | None]]:
     """Future of a job; that of an executor which takes none any more is broken."""
     try:
-        return executor.submit(parallel_worker.run, function, job, terms)
+        return executor.submit(parallel_worker.run, function, job, limits, left_s)
     except Exception as error:  # noqa: BLE001 - a pool that broke while idle, a closed client
         broken: Future[tuple[Any, Exception | None]] = Future()
         broken.set_exception(error)

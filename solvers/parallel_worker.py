@@ -7,7 +7,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from ipuopt.limits import Limits
 
@@ -16,28 +17,6 @@ if TYPE_CHECKING:
 
 LATEST_S = 1.0
 """Seconds that a job has to answer after it was asked to stop; then its process ends."""
-
-
-class Terms(NamedTuple):
-    """Limits as they travel.
-
-    Attributes
-    ----------
-    deadline
-        Of this machine's monotonic clock.
-    left_s
-        Seconds from the start of the job, in place of that; None for a job of this machine.
-    gap, threads, seed, deterministic, memory_bytes
-        As in :class:`~ipuopt.limits.Limits`.
-    """
-
-    deadline: float
-    left_s: float | None
-    gap: float
-    threads: int
-    seed: int
-    deterministic: bool
-    memory_bytes: int | None
 
 
 _stop = threading.Event()
@@ -57,19 +36,15 @@ def _end_with_parent(heard: Connection) -> None:
 
 
 def run(
-    function: Callable[[Any, Limits], Any], job: Any, terms: Terms
+    function: Callable[[Any, Limits], Any], job: Any, limits: Limits, left_s: float | None
 ) -> tuple[Any, Exception | None]:
-    """Answer of a job, and what it raised: other exceptions are those of the executor."""
-    left_s = terms.left_s
-    limits = Limits(
-        deadline=terms.deadline if left_s is None else time.monotonic() + left_s,
-        gap=terms.gap,
-        threads=terms.threads,
-        seed=terms.seed,
-        deterministic=terms.deterministic,
-        memory_bytes=terms.memory_bytes,
-        should_stop=_stop.is_set,
-    )
+    """Answer of a job, and what it raised: other exceptions are those of the executor.
+
+    ``left_s`` are seconds from the start of the job in place of the deadline, which is of the clock
+    of the machine that asks; None for a job of that machine.
+    """
+    deadline = limits.deadline if left_s is None else time.monotonic() + left_s
+    limits = replace(limits, deadline=deadline, should_stop=_stop.is_set)
     try:
         return function(job, limits), None
     except Exception as error:  # noqa: BLE001 - raised again by the caller

@@ -14,10 +14,11 @@ def square(number: int, limits: Limits) -> int:
     return number * number
 
 
-def terms(job: None, limits: Limits) -> tuple[bool, int, int, bool, bool]:
+def terms(job: None, limits: Limits) -> tuple[bool, int, int, bool, bool, float]:
     """What a worker knows of its limits, and whether it hears Ctrl-C."""
     deaf = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    return 0 < limits.remaining_s() < 60, limits.threads, limits.seed, limits.deterministic, deaf
+    timely = 0 < limits.remaining_s() < 60
+    return timely, limits.threads, limits.seed, limits.deterministic, deaf, limits.budget_s
 
 
 def die(number: int, limits: Limits) -> int:

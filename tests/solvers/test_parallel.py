@@ -87,10 +87,12 @@ def test_answers_come_in_the_order_of_the_jobs(both: Workers, jobs: Any) -> None
 
 def test_limits_travel_with_a_job(both: Workers, jobs: Any) -> None:
     """Two jobs share two threads; a worker of this machine leaves Ctrl-C to its parent."""
-    (one, _) = both.run(jobs.terms, [None, None], limits(seed=7, deterministic=True))
+    asked = limits(seed=7, deterministic=True, budget_s=90.0)
+    (one, _) = both.run(jobs.terms, [None, None], asked)
     assert one is not None
     assert one[:4] == (True, 1, 7, True)
     assert one[4] or both.remote
+    assert one[5] == 90.0
     (alone,) = both.run(jobs.terms, [None], limits())
     assert alone is not None
     assert alone[1] == (1 if both.remote else 2)
