@@ -1,8 +1,9 @@
 """Prices of layout conversions under our objective: exchange by its endpoint bound.
 
 A conversion between equal element orders is a retile: pieces travel as they are. Between orders with
-the same micro-panels these travel one by one (cost-model.md 1.6). Between other orders it is staged: the source is unpacked to row-major where it is not, row-major pieces travel,
-and the result is packed where it is not row-major (lowering.md 2.1, cost-model.md 3.5 and 3.6).
+the same micro-panels these travel one by one (cost-model.md 1.6). Between other orders it is staged:
+the source is unpacked to row-major where it is not, row-major pieces travel, and the result is
+packed where it is not row-major (lowering.md 2.1, cost-model.md 3.5 and 3.6).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ipuopt.layout import (
     Order,
     OrderKind,
     cut_axis,
+    widest_part,
 )
 from ipuopt.models.mapping.endpoint import latency
 from ipuopt.models.mapping.footprint import Footprints, footprints
@@ -258,12 +260,8 @@ def _clear(matrix: Matrix, layout: Layout, axis: int) -> int:
     cut = cut_axis(matrix.columns if axis == COLUMNS else matrix.rows, tiling)
     panel = PANEL_BYTES // matrix.element_bytes
     panels = (cut.stop - cut.start) // panel - -(-(cut.end - cut.start) // panel)
-    across = layout.tiling(ROWS if axis == COLUMNS else COLUMNS)
     extent = matrix.rows if axis == COLUMNS else matrix.columns
-    width = extent
-    if across is not None:
-        other = cut_axis(extent, across)
-        width = int((other.stop - other.start).max())
+    width = widest_part(extent, layout.tiling(ROWS if axis == COLUMNS else COLUMNS))
     empty = int(panels.max()) * panel * matrix.element_bytes
     if not empty:
         return 0

@@ -36,16 +36,24 @@ def physical_left(rows: int, columns: int, inner: int, block: int, *, swapped: b
 
 
 def physical_right(
-    columns: int, inner: int, copies: int, block: int, memory_class: MemoryClass, *, swapped: bool
+    columns: int,
+    inner: int,
+    copies: int,
+    block: int,
+    memory_class: MemoryClass,
+    *,
+    swapped: bool,
+    copies_last: bool = True,
 ) -> Layout:
     """Loaded operand ("weights"): one panel a column and inner part, ``copies`` of them all.
 
     The copies are the outermost coordinate, so that with one copy a row part each compute tile
-    holds the panel that it uses.
+    holds the panel that it uses; unless ``copies_last``, they lie between the parts of the columns
+    and those of the inner axis.
     """
     column_axis, inner_axis = (ROWS, COLUMNS) if swapped else (COLUMNS, ROWS)
     kind = OrderKind.TRANSPOSED_BLOCK_MAJOR if swapped else OrderKind.BLOCK_MAJOR
-    stride = columns if copies > 1 else None
+    stride = columns if copies > 1 and copies_last else None
     return Layout(
         order=Order(kind, block),
         tiles=columns * inner * copies,
@@ -58,16 +66,17 @@ def physical_right(
     )
 
 
-def product(columns: int, row_parts: int, *, swapped: bool) -> Layout:
-    """Result: one shard a column and row part, columns fastest."""
+def product(columns: int, row_parts: int, *, swapped: bool, rows_fast: bool = False) -> Layout:
+    """Result: one shard a column and row part, columns fastest unless ``rows_fast``."""
     column_axis, row_axis = (ROWS, COLUMNS) if swapped else (COLUMNS, ROWS)
+    across, down = (row_parts, 1) if rows_fast else (1, columns)
     return Layout(
         order=TRANSPOSED_LEFT if swapped else LEFT,
         tiles=columns * row_parts,
         replicas=1,
         axes=(
-            AxisTiling(column_axis, columns, GROUP, GROUP, stride=1),
-            AxisTiling(row_axis, row_parts, ROW_BLOCK, ROW_BLOCK, stride=columns),
+            AxisTiling(column_axis, columns, GROUP, GROUP, stride=across),
+            AxisTiling(row_axis, row_parts, ROW_BLOCK, ROW_BLOCK, stride=down),
         ),
         memory_class=MemoryClass.INTERLEAVED,
     )

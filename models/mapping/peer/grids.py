@@ -7,19 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipuopt.layout import (
-    COLUMNS,
-    LEFT,
-    ROWS,
-    TRANSPOSED_LEFT,
-    AxisTiling,
-    Layout,
-    MemoryClass,
-    Order,
-    OrderKind,
+from ipuopt.layout import Layout, MemoryClass
+from ipuopt.models.mapping.candidates.grids import GROUP
+from ipuopt.models.mapping.candidates.matmul_layouts import (
+    physical_left,
+    physical_right,
+    product,
 )
-from ipuopt.models.mapping.candidates.grids import GROUP, ROW_BLOCK
-from ipuopt.models.mapping.candidates.matmul_layouts import physical_left
 from ipuopt.models.mapping.peer.memory import INTERLEAVED_BYTES, TOTAL_BYTES
 from ipuopt.plan import Epochs
 from ipuopt.target.kernels import ceil_div
@@ -151,33 +145,12 @@ def blocks(shape: Shape, grid: Grid) -> tuple[int, int]:
 
 def layouts(shape: Shape, variant: Variant) -> tuple[Layout, Layout, Layout]:
     """Physical left, physical right and result (cost-model.md 1.7)."""
-    grid, block = variant.grid, blocks(shape, variant.grid)[0]
+    grid, swapped, block = variant.grid, shape.swapped, blocks(shape, variant.grid)[0]
     r, c, k = grid.rows, grid.columns, grid.inner
-    row_axis, column_axis = (COLUMNS, ROWS) if shape.swapped else (ROWS, COLUMNS)
-    order = TRANSPOSED_LEFT if shape.swapped else LEFT
-    kind = OrderKind.TRANSPOSED_BLOCK_MAJOR if shape.swapped else OrderKind.BLOCK_MAJOR
-    copies = r if shape.swapped else 1
-    left = physical_left(r, c, k, block, swapped=shape.swapped)
-    right = Layout(
-        Order(kind, block),
-        c * k * copies,
-        copies,
-        (
-            AxisTiling(column_axis, c, GROUP, GROUP, stride=1),
-            AxisTiling(row_axis, k, block, block),
-        ),
-        variant.memory,
-    )
+    copies = r if swapped else 1
     wide, tall = c * variant.column_split, r * variant.row_split
-    strides = (tall, 1) if variant.rows_fast else (1, wide)
-    result = Layout(
-        order,
-        wide * tall,
-        1,
-        (
-            AxisTiling(column_axis, wide, GROUP, GROUP, stride=strides[0]),
-            AxisTiling(row_axis, tall, ROW_BLOCK, ROW_BLOCK, stride=strides[1]),
-        ),
-        MemoryClass.INTERLEAVED,
+    return (
+        physical_left(r, c, k, block, swapped=swapped),
+        physical_right(c, k, copies, block, variant.memory, swapped=swapped, copies_last=False),
+        product(wide, tall, swapped=swapped, rows_fast=variant.rows_fast),
     )
-    return left, right, result
