@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +13,7 @@ import numpy.typing as npt
 from ipuopt.layout import IntArray
 
 WordArray = npt.NDArray[np.uint32]
+Number = TypeVar("Number", int, IntArray)
 
 WORD_BITS = 32
 WORD_MASK = 0xFFFFFFFF
@@ -64,6 +67,23 @@ class Field:
     def most(self) -> int:
         """Largest operand."""
         return self.least + (self.limit - 1) * self.scale
+
+    def put(self, operand: Number) -> Number:
+        """Bits of operands in their range, at their places in the instruction."""
+        result, rest = operand * 0, operand // self.scale % self.limit
+        for shift, bits in self.parts:
+            result = result | (rest & ((1 << bits) - 1)) << shift
+            rest = rest >> bits
+        return result
+
+    def take(self, words: Sequence[Number]) -> Number:
+        """Bits of the operand as an unsigned number, from the first word and, if any, the second."""
+        result, place = words[0] * 0, 0
+        for shift, bits in self.parts:
+            piece = words[shift // WORD_BITS] >> shift % WORD_BITS & ((1 << bits) - 1)
+            result = result | piece << place
+            place += bits
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +140,8 @@ class Instruction:
         value = self.code
         for field, operand in zip(self.fields, operands, strict=True):
             if not field.least <= operand <= field.most or operand % field.scale:
-                expected = f"{field.least}..{field.most}"
-                if field.scale > 1:
-                    expected += f" in steps of {field.scale}"
-                found = f"{self.mnemonic}: {field.name}: found {operand}"
-                raise ValueError(f"{found}, expected {expected}")
-            rest = operand // field.scale % field.limit
-            for shift, bits in field.parts:
-                value |= (rest & ((1 << bits) - 1)) << shift
-                rest >>= bits
+                raise self._outside(field, operand)
+            value |= field.put(operand)
         return tuple(value >> WORD_BITS * word & WORD_MASK for word in range(self.words))
 
     def encode_many(self, *operands: IntArray | int) -> WordArray:
@@ -144,24 +157,23 @@ class Instruction:
             numbers = np.asarray(column, np.int64)
             wrong = (numbers < field.least) | (numbers > field.most) | (numbers % field.scale > 0)
             if wrong.any():
-                found = f"{self.mnemonic}: {field.name}: found {numbers[wrong].flat[0]}"
-                raise ValueError(f"{found}, expected {field.least}..{field.most}")
-            rest = numbers // field.scale % field.limit
-            for shift, bits in field.parts:
-                value = value | (rest & ((1 << bits) - 1)) << shift
-                rest = rest >> bits
+                raise self._outside(field, int(numbers[wrong].flat[0]))
+            value = value | field.put(numbers)
         return value.astype(np.uint32)
 
     def decode(self, *words: int) -> tuple[int, ...]:
         """Operands of an instruction of which ``words`` are the words."""
-        value = sum(word << WORD_BITS * place for place, word in enumerate(words))
         result = []
         for field in self.fields:
-            operand, place = 0, 0
-            for shift, bits in field.parts:
-                operand |= (value >> shift & ((1 << bits) - 1)) << place
-                place += bits
+            operand = field.take(words)
             if field.signed and operand >= field.limit // 2:
                 operand -= field.limit
             result.append(operand * field.scale)
         return tuple(result)
+
+    def _outside(self, field: Field, operand: int) -> ValueError:
+        expected = f"{field.least}..{field.most}"
+        if field.scale > 1:
+            expected += f" in steps of {field.scale}"
+        found = f"{self.mnemonic}: {field.name}: found {operand}"
+        return ValueError(f"{found}, expected {expected}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ipuopt.codegen.isa.encoding import WORD_BITS, Instruction, WordArray
+from ipuopt.codegen.isa.encoding import Instruction, WordArray
 from ipuopt.codegen.isa.table import INSTRUCTIONS
 from ipuopt.models.exchange.problem import BoolArray, IntArray
 
@@ -37,11 +37,5 @@ def operand(words: WordArray, second: WordArray, name: str, field: str) -> IntAr
     name, field
         Instruction and operand of :data:`TABLE`.
     """
-    result = np.zeros(len(words), np.int64)
-    place = 0
-    for shift, bits in next(f.parts for f in TABLE[name].fields if f.name == field):
-        source = second if shift >= WORD_BITS else words
-        piece = source.astype(np.int64) >> (shift % WORD_BITS) & ((1 << bits) - 1)
-        result |= piece << place
-        place += bits
-    return result
+    of = next(f for f in TABLE[name].fields if f.name == field)
+    return of.take((words.astype(np.int64), second.astype(np.int64)))
