@@ -67,10 +67,10 @@ class Simulator:
         if name not in known:
             raise InputError(f"call {name}: found {', '.join(known) or 'no call'}, expected it")
         call = known[name]
-        if len(content) != _length(call.inputs):
+        if len(content) != call.inputs.file_bytes:
             found = f"found {len(content)} bytes of input"
-            raise InputError(f"call {name}: {found}, expected {_length(call.inputs)}")
-        given, taken = np.frombuffer(content, np.uint8), bytearray(_length(call.outputs))
+            raise InputError(f"call {name}: {found}, expected {call.inputs.file_bytes}")
+        given, taken = np.frombuffer(content, np.uint8), bytearray(call.outputs.file_bytes)
         inputs = len(call.input_batch_ends)
         for phase in range(call.phases):
             number = phase // 2
@@ -137,10 +137,6 @@ class Simulator:
         for page, offset, start, size in _batch(call.outputs, call.output_batch_ends, number):
             at = self._offsets[page] + offset
             taken[start : start + size] = pages[at : at + size].tobytes()
-
-
-def _length(slices: Slices) -> int:
-    return int((slices.file_offset + slices.size).max(initial=0))
 
 
 def _batch(slices: Slices, ends: tuple[int, ...], number: int) -> list[list[int]]:

@@ -54,7 +54,7 @@ def batches_of(bindings: Sequence[Binding]) -> Batches:
         parts = (slices.tile, slices.address, slices.file_offset + np.uint64(base), slices.size)
         for column, part in zip(columns, parts, strict=True):
             column.append(part.astype(np.int64))
-        base += int((slices.file_offset + slices.size).max(initial=0))
+        base += slices.file_bytes
     empty = [np.zeros(0, np.int64)]
     tile, address, file_offset, size = (np.concatenate(empty + column) for column in columns)
     count = -(-size // PIECE_BYTES)

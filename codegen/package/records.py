@@ -69,6 +69,11 @@ class Slices:
     def __len__(self) -> int:
         return len(self.tile)
 
+    @property
+    def file_bytes(self) -> int:
+        """Bytes of the host's file up to the last slice."""
+        return int((self.file_offset + self.size).max(initial=0))
+
 
 def no_slices() -> Slices:
     """Nothing."""

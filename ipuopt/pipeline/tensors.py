@@ -30,7 +30,7 @@ def packed(built: Built, bindings: Sequence[Binding], tensors: Mapping[str, Tens
     for binding in bindings:
         tensor = tensors[binding.name]
         tensor = tensor.reshape(-1, tensor.shape[-1])
-        content = np.zeros(_size(binding) // tensor.itemsize, tensor.dtype)
+        content = np.zeros(binding.slices.file_bytes // tensor.itemsize, tensor.dtype)
         for start, rows, columns, places in _shards(built, binding, tensor.itemsize):
             content[start + places] = tensor[rows, columns]
         parts.append(content.tobytes())
@@ -44,7 +44,7 @@ def unpacked(built: Built, bindings: Sequence[Binding], content: bytes) -> dict[
     at = 0
     for binding in bindings:
         dtype = np.dtype(dtypes[binding.name])
-        size = _size(binding)
+        size = binding.slices.file_bytes
         numbers = np.frombuffer(content[at : at + size], dtype)
         at += size
         tensor = np.full(binding.shape, np.nan, dtype)
@@ -52,10 +52,6 @@ def unpacked(built: Built, bindings: Sequence[Binding], content: bytes) -> dict[
             tensor[rows, columns] = numbers[start + places]
         result[binding.name] = tensor
     return result
-
-
-def _size(binding: Binding) -> int:
-    return int((binding.slices.file_offset + binding.slices.size).max(initial=0))
 
 
 def _shards(
