@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -106,10 +106,7 @@ def parts_of(batches: Batches, number: int, way: Way, slots: IntArray) -> Mappin
     asked: dict[int, list[int]] = {}
     for tile in tiles:
         asked.setdefault(requester_of(tile), []).append(tile)
-    parts = {
-        tile: _part(tile, encode("send", 1, HOST_PACKETS // WORD_BYTES, 3), bitmap(targets))
-        for tile, targets in asked.items()
-    }
+    parts = {tile: _requesting(tile, targets) for tile, targets in asked.items()}
     places = slots.searchsorted(batches.tile[chosen]).tolist()
     for tile, address, size, slot in zip(tiles, addresses, sizes, places, strict=True):
         if address % WORD_BYTES or size % WORD_BYTES:
@@ -131,6 +128,12 @@ def _request(targets: list[int]) -> tuple[tuple[int, ...], tuple[int, ...], int]
     return encode("send", 1, start, 3), bitmap(targets), start + _BITMAP_WORDS
 
 
+def _requesting(tile: int, targets: list[int]) -> Part:
+    """A request and no transfer."""
+    code, packets, _ = _request(targets)
+    return Part(_batch(tile, code, requests=True), packets)
+
+
 def _received(tile: int, address: int, offset: int, size: int, targets: list[int]) -> Part:
     """The host writes to the staging area, and the words are copied to their place."""
     request, packets, start = _request(targets)
@@ -142,8 +145,8 @@ def _received(tile: int, address: int, offset: int, size: int, targets: list[int
         last = place == len(pieces) - 1
         packets += (first if last else first & ~_LAST, second)
     body += encode("sync", COUNTED)
-    whole = _part(tile, tuple(body), packets, requests=bool(targets))
-    return Part(whole.code, packets, address, size // WORD_BYTES)
+    code = _batch(tile, body, requests=bool(targets))
+    return Part(code, packets, address, size // WORD_BYTES)
 
 
 def _sent(tile: int, address: int, offset: int, size: int, targets: list[int]) -> Part:
@@ -160,20 +163,18 @@ def _sent(tile: int, address: int, offset: int, size: int, targets: list[int]) -
         start += _BITMAP_WORDS
     body += encode("send", 1, start, 3) + encode("sync", COUNTED)
     packets += (_TO_TILE + _place(tile) + (HOST_CLOSE - HOST_PACKETS) // 32, tile % 2 << 31)
-    return _part(tile, tuple(body), packets, requests=bool(targets))
+    return Part(_batch(tile, body, requests=bool(targets)), packets)
 
 
 def _counted(words: int) -> tuple[int, ...]:
     return encode("setzi", 8, words) + encode("put", DOWN_COUNT, 8)
 
 
-def _part(
-    tile: int, body: tuple[int, ...], packets: tuple[int, ...], *, requests: bool = True
-) -> Part:
+def _batch(tile: int, body: Iterable[int], *, requests: bool) -> tuple[int, ...]:
     """A body between the synchronisations of the batch."""
     mux = 0x600 + ((tile & 0x3F) & ~2)
     zone = WITH_HOST if requests else ALL_TILES
-    code = (
+    return (
         *encode("setzi", 8, mux),
         *encode("put", MUX, 8),
         *encode("sync", zone),
@@ -183,4 +184,3 @@ def _part(
         *encode("put", MUX, 8),
         *encode("br", 10),
     )
-    return Part(code, packets)
