@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ipuopt.codegen.kernels.gemm import PANEL, accumulate
-from ipuopt.codegen.kernels.names import PREFIX
+from ipuopt.codegen.kernels.names import PACKED, PREFIX, UNPACKED
 from ipuopt.errors import InputError
 from ipuopt.layout import Order, OrderKind
 from ipuopt.orders import element_index, micro_elements
@@ -33,14 +33,7 @@ Bytes = npt.NDArray[np.uint8]
 Arguments = Sequence[int]
 Array = npt.NDArray[Any]
 
-_ITEM_BYTES = 8
 _DTYPES: Mapping[str, npt.DTypeLike] = {"f16": np.float16, "f32": np.float32}
-_PACKED = (
-    Order(OrderKind.LEFT),
-    Order(OrderKind.TRANSPOSED_RIGHT),
-    Order(OrderKind.BLOCK_MAJOR, 64),
-)
-_UNPACKED = (Order(OrderKind.OUTPUT), Order(OrderKind.TRANSPOSED_LEFT))
 _GELU_A, _GELU_B = np.array([0x3A62, 0x29B9], np.uint16).view(np.float16)
 
 
@@ -164,7 +157,7 @@ def _transform(match: re.Match[str], x: Arguments, of: Operands, *, pack: bool) 
     """Between rows that start at words and another order."""
     kind, block, dtype, code, *texts = match.groups()
     if code is not None:
-        order = (_PACKED if pack else _UNPACKED)[int(code)]
+        order = (PACKED if pack else UNPACKED)[int(code)]
     else:
         order = Order(OrderKind(kind), int(block or 0))
     rows, physical_rows, columns, physical_columns = map(int, texts)

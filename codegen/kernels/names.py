@@ -9,10 +9,13 @@ from ipuopt.layout import Order, OrderKind
 PREFIX = "ipu_stack_"
 TYPES = {2: "f16", 4: "f32"}
 """Names of number types by element bytes."""
-_PACKED = {OrderKind.LEFT: 0, OrderKind.TRANSPOSED_RIGHT: 1, OrderKind.BLOCK_MAJOR: 2}
-_UNPACKED = {OrderKind.OUTPUT: 0, OrderKind.TRANSPOSED_LEFT: 1}
-_BLOCK = 64
-"""The only inner block that the public compiler's kernel packs (package.md 4.2)."""
+PACKED = (
+    Order(OrderKind.LEFT),
+    Order(OrderKind.TRANSPOSED_RIGHT),
+    Order(OrderKind.BLOCK_MAJOR, 64),
+)
+UNPACKED = (Order(OrderKind.OUTPUT), Order(OrderKind.TRANSPOSED_LEFT))
+"""Orders that the public compiler's kernels rearrange to and unpack, by T (package.md 4.2)."""
 
 
 def row_pairs(rows: Iterable[int]) -> dict[int, tuple[int, int]]:
@@ -46,9 +49,8 @@ def gemm_name(
 
 def transform_code(order: Order, element_bytes: int, *, pack: bool) -> int | None:
     """T of a rearrangement or unpacking of the public compiler; None if it has none."""
-    if element_bytes != min(TYPES) or order.block not in (0, _BLOCK):
-        return None
-    return (_PACKED if pack else _UNPACKED).get(order.kind)
+    orders = PACKED if pack else UNPACKED
+    return orders.index(order) if element_bytes == min(TYPES) and order in orders else None
 
 
 def transform_name(
