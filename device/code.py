@@ -9,6 +9,7 @@ from ipuopt.device import decode as d
 from ipuopt.layout import IntArray
 from ipuopt.target.constants import WORD_BYTES, WORKERS
 from ipuopt.target.memory import BASE, EXECUTABLE_END, STOP
+from ipuopt.target.registers import ALL_TILES, LOCAL, OUTGOING_BASE, PHASES, WITH_HOST, WORDS
 
 RUNNING, ENDED, SYNC, ANSWERED, COUNTED, TRAP, ROW = range(7)
 """States of a tile: at code; at address 0; at a ``sync`` of several tiles; at a local one with answers
@@ -19,9 +20,6 @@ counter outside executable memory; an instruction that has no place there; too m
 second ``sans`` before the first is done; more words for the host than a batch has."""
 EXIT, LAUNCH = 14, 15
 """Ends of a stretch of code inside a tile: a worker's, and a launch of workers."""
-LOCAL, PHASES, ALL_TILES, WITH_HOST, WORDS = 1, 3, 7, 15, 0
-"""Zones of ``sync`` (ipu21.md 4, package.md 3.4)."""
-INCOMING_MUX, INCOMING_BASE, DOWN_COUNT, OUTGOING_BASE = 0xA0, 0xA4, 0xA6, 0xA7
 SPECIALS = 256
 MOST_WORDS = 4096
 """Words that a tile may send to the host in one batch: 1024 of data, headers and requests."""

@@ -18,6 +18,7 @@ from ipuopt.device.receive import receive
 from ipuopt.layout import IntArray
 from ipuopt.target.constants import WORD_BYTES
 from ipuopt.target.memory import BASE, STOP
+from ipuopt.target.registers import NEUTRAL
 
 
 @kernel
@@ -55,13 +56,13 @@ def run_phase(
     count = len(tiles)
     bus = np.zeros((len(memory), k.RING), np.uint32)
     flag = np.zeros((len(memory), k.RING), np.int8)
-    state = np.zeros((count, 15), np.int64)
+    state = np.zeros((count, k.COLUMNS), np.int64)
     queue = np.zeros((count, k.QUEUE, 2), np.int64)
     # Controls that act at the next two events: of the delay that ends, of the send that has begun.
     control = np.full((count, 4), -1, np.int64)
     x = np.zeros(d.MOST_OPERANDS, np.int64)
     for i in range(count):
-        state[i, k.PC], state[i, k.POINTER], state[i, k.ACTIVE] = rows[i], -1, k.NEUTRAL
+        state[i, k.PC], state[i, k.POINTER], state[i, k.ACTIVE] = rows[i], -1, NEUTRAL
         state[i, k.LAST], state[i, k.DONE], state[i, k.PENDING], state[i, k.AT] = -1, -1, -1, -1
         state[i, k.ROW] = tiles[i] // 64
     open_rows, event = count, 0

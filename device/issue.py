@@ -10,6 +10,7 @@ from ipuopt.device import marks as k
 from ipuopt.layout import IntArray
 from ipuopt.target.constants import RECEIVE_LATENCY, ROW_LATENCY, WORD_BYTES
 from ipuopt.target.memory import BASE, EXECUTABLE_END
+from ipuopt.target.registers import NEUTRAL
 
 
 @inner_kernel
@@ -105,7 +106,7 @@ def _apply(
         source = control[k.XPIC_VALUE]
         if control[k.XPIC] > 0:
             return k.WIDE, 0
-        if source != k.NEUTRAL and source == t:
+        if source != NEUTRAL and source == t:
             return k.BAD_SOURCE, source
         tail = state[k.TAIL]
         queue[tail % k.QUEUE, 0] = event + k.WRITE_LATENCY + ROW_LATENCY * state[k.ROW]
@@ -126,7 +127,7 @@ def _end(state: IntArray, queue: IntArray, event: int) -> tuple[int, int]:
     state[k.SENDING] = 0
     last = state[k.LAST]
     if last >= 0:
-        if queue[(state[k.TAIL] - 1) % k.QUEUE, 1] != k.NEUTRAL:
+        if queue[(state[k.TAIL] - 1) % k.QUEUE, 1] != NEUTRAL:
             return k.SELECTED, queue[(state[k.TAIL] - 1) % k.QUEUE, 1]
         due = last + RECEIVE_LATENCY + ROW_LATENCY * state[k.ROW]
         if event < due:

@@ -17,8 +17,9 @@ from ipuopt.device.decode import Words
 from ipuopt.device.faults import FAULTS, STOPS
 from ipuopt.errors import CheckError
 from ipuopt.layout import IntArray
+from ipuopt.target import registers as special
 from ipuopt.target.constants import TILES, WORD_BYTES
-from ipuopt.target.fabric import PHYSICAL, Int8Array, direction, time_to_mux
+from ipuopt.target.fabric import PHYSICAL, BoolArray, Int8Array, direction, time_to_mux
 from ipuopt.target.memory import BASE, SIZE
 
 Table = TypeVar("Table", IntArray, Int8Array)
@@ -67,7 +68,6 @@ class Machine:
         How often each kernel has run.
     """
 
-    package: Package
     memory: Words
     pages: Words
     phases: list[int] = field(default_factory=list)
@@ -79,7 +79,7 @@ class Machine:
     registers: IntArray = field(default_factory=lambda: np.zeros((TILES, 16), np.int64))
     specials: IntArray = field(default_factory=lambda: np.zeros((TILES, code.SPECIALS), np.int64))
     sent: IntArray = field(default_factory=lambda: np.zeros((TILES, 2), np.int64))
-    outgoing: Words = field(default_factory=lambda: packets.no_words(TILES, code.MOST_WORDS))
+    outgoing: Words = field(default_factory=lambda: np.zeros((TILES, code.MOST_WORDS), np.uint32))
     _kernels: dict[int, str] = field(default_factory=dict)
 
     @classmethod
@@ -87,7 +87,7 @@ class Machine:
         """Memory as a loader leaves it, all tiles at their entry."""
         memory = empty_tiles()
         size = sum(length for _, length in package.host.pages)
-        machine = cls(package, memory, np.zeros(size // WORD_BYTES, np.uint32))
+        machine = cls(memory, np.zeros(size // WORD_BYTES, np.uint32))
         for image in package.tiles:
             content = memory[image.physical_tile].view(np.uint8)
             for segment in image.segments:
@@ -166,13 +166,13 @@ class Machine:
 
     def _phase(self, tiles: IntArray) -> None:
         """Rows of all tiles that have passed the same synchronisation."""
-        late = tiles[self.zone[tiles] != code.PHASES]
+        late = tiles[self.zone[tiles] != special.PHASES]
         if len(late):
             raise _error("step", f"tile {late[0]}: found a row without a synchronisation before it")
-        busy = tiles[self.specials[tiles, code.INCOMING_MUX] != marks.NEUTRAL]
+        busy = tiles[self.specials[tiles, special.INCOMING_MUX] != special.NEUTRAL]
         if len(busy):
             raise _error("mux", f"tile {busy[0]}: found a source selected before the phase")
-        bases = self.specials[tiles][:, [code.INCOMING_BASE, code.OUTGOING_BASE]]
+        bases = self.specials[tiles][:, [special.INCOMING_BASE, special.OUTGOING_BASE]]
         done = np.zeros(len(tiles), np.int64)
         rows = self.place[tiles]
         found, tile, event, detail = fabric.run_phase(
@@ -183,18 +183,18 @@ class Machine:
             where = f"phase {len(self.phases)}: tile {tile}: event {event}"
             raise _error(label, f"{where}: {message.format(detail)}")
         self.phases.append(int(done.max()))
-        self.zone[tiles] = code.LOCAL
+        self.zone[tiles] = special.LOCAL
         self._return(tiles)
 
     def _batch(self) -> None:
         """Packets of all tiles that wait for words from the host."""
         packets.batch(
             np.flatnonzero(self.state == code.COUNTED),
-            np.flatnonzero((self.zone == code.WITH_HOST) | self._asked()),
+            np.flatnonzero((self.zone == special.WITH_HOST) | self._asked()),
             self.sent[:, 0],
             self.outgoing,
-            self.specials[:, code.DOWN_COUNT],
-            self.specials[:, code.INCOMING_MUX],
+            self.specials[:, special.DOWN_COUNT],
+            self.specials[:, special.INCOMING_MUX],
             self.memory,
             BASE,
             self.pages,
@@ -204,10 +204,10 @@ class Machine:
         self.state[waiting] = code.RUNNING
         self.sent[:] = 0
 
-    def _asked(self) -> IntArray:
+    def _asked(self) -> BoolArray:
         """Requesters that transfer nothing themselves and stand at the end of the batch."""
-        ends = (self.state == code.SYNC) & (self.zone == code.ALL_TILES)
-        result: IntArray = ends & (self.sent[:, 0] > 0)
+        ends = (self.state == code.SYNC) & (self.zone == special.ALL_TILES)
+        result: BoolArray = ends & (self.sent[:, 0] > 0)
         return result
 
     def _meet(self, *, granted: bool) -> bool:
@@ -220,17 +220,17 @@ class Machine:
             gone, left = np.flatnonzero(ended)[0], np.flatnonzero(~ended)[0]
             raise _error("step", f"tile {gone} has ended, tile {left} waits: out of step")
         zones = set(self.zone[at].tolist())
-        if code.PHASES in zones and len(zones) > 1:
-            some = np.flatnonzero(at & (self.zone == code.PHASES))[0]
-            other = np.flatnonzero(at & (self.zone != code.PHASES))[0]
+        if special.PHASES in zones and len(zones) > 1:
+            some = np.flatnonzero(at & (self.zone == special.PHASES))[0]
+            other = np.flatnonzero(at & (self.zone != special.PHASES))[0]
             raise _error("step", f"tile {some} waits for a phase, tile {other} for the host")
-        if bool(zones & {code.ALL_TILES, code.WITH_HOST}) != granted:
+        if bool(zones & {special.ALL_TILES, special.WITH_HOST}) != granted:
             return False
         self.place[at] += WORD_BYTES
         self.state[at] = code.RUNNING
         self.answers[answering] -= 1
         through = answering & (self.answers == 0)
         self.place[through] += WORD_BYTES
-        self.zone[through] = code.LOCAL
+        self.zone[through] = special.LOCAL
         self.state[through] = code.RUNNING
         return True

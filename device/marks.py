@@ -12,10 +12,6 @@ WRITE_LATENCY = 52
 """Events from the source window to the write window on row 0 (ipu21.md 3.1)."""
 EARLY_POINTER_WORDS = 52
 """Words of a receive whose pointer is set an event earlier (ipu21.md 3.1)."""
-NEUTRAL = 0x640
-"""Mux of no source (ipu21.md 3.3)."""
-LOOKAHEAD = 64
-"""Bytes past an instruction that are fetched too (ipu21.md 2)."""
 FINE = 0
 (
     BAD_WORD,
@@ -52,4 +48,5 @@ FIRST = 8
 WAYS = 3
 (PC, LEFT, ADDRESS, CONTROL, SENDING, OPENS, AT, POINTER, ACTIVE, HEAD, TAIL, LAST, DONE,
  PENDING, ROW) = range(15)  # fmt: skip
+COLUMNS = ROW + 1
 XPIC, XPIC_VALUE, PIC, PIC_VALUE = range(4)

@@ -6,8 +6,6 @@ are held against.
 
 from __future__ import annotations
 
-import numpy as np
-
 from ipuopt.device.decode import Words
 from ipuopt.errors import CheckError
 from ipuopt.layout import IntArray
@@ -129,8 +127,9 @@ def batch(
     for tile in waiting.tolist():
         if tile not in wanted:
             raise fault(tile, "a transfer that nobody requested", "a bit in the requester's words")
-        if mux[tile] != 0x600 + ((tile & 0x3F) & ~2):
-            raise fault(tile, f"mux {mux[tile]:#x}", f"{0x600 + ((tile & 0x3F) & ~2):#x}")
+        column = 0x600 + ((tile & 0x3F) & ~2)
+        if mux[tile] != column:
+            raise fault(tile, f"mux {mux[tile]:#x}", f"{column:#x}")
         start = _BITMAP_WORDS if tile in askers else 0
         words = outgoing[tile, start : sent[tile]]
         received = perform(tile, words, memory[tile], base, pages)
@@ -139,8 +138,3 @@ def batch(
     unanswered = wanted - set(waiting.tolist())
     if unanswered:
         raise fault(min(unanswered), "a request and no transfer", "both or none")
-
-
-def no_words(tiles: int, most: int) -> Words:
-    """Room for the words that tiles send to the host in a batch."""
-    return np.zeros((tiles, most), np.uint32)

@@ -7,7 +7,15 @@ from ipuopt.device import decode as d
 from ipuopt.device import marks as k
 from ipuopt.layout import IntArray
 from ipuopt.target.constants import ROW_LATENCY, SOURCE_LATENCY, WORD_BYTES
-from ipuopt.target.memory import BASE, INTERLEAVED_BASE, INTERLEAVED_ELEMENT, STANDARD_ELEMENT, STOP
+from ipuopt.target.memory import (
+    BASE,
+    INTERLEAVED_BASE,
+    INTERLEAVED_ELEMENT,
+    LOOKAHEAD,
+    STANDARD_ELEMENT,
+    STOP,
+)
+from ipuopt.target.registers import NEUTRAL
 
 
 @inner_kernel
@@ -36,7 +44,7 @@ def receive(
     if state[k.SENDING]:
         read = _element(state[k.ADDRESS] * WORD_BYTES - WORD_BYTES + bases[1])
     near = _element(state[k.PC])
-    far = _element(state[k.PC] + k.LOOKAHEAD)
+    far = _element(state[k.PC] + LOOKAHEAD)
     if read == near or read == far:
         return k.FETCH_CLASH, read
     late = event - k.WRITE_LATENCY - ROW_LATENCY * state[k.ROW] - SOURCE_LATENCY
@@ -44,7 +52,7 @@ def receive(
     head = state[k.HEAD]
     if head < state[k.TAIL] and queue[head % k.QUEUE, 0] == event:
         before = state[k.ACTIVE]
-        if before != k.NEUTRAL:
+        if before != NEUTRAL:
             heard = _heard(flag, before, t, late - time[before, t], way)
             if heard > 0 and heard & k.FIRST == 0:
                 return k.CUT, before
@@ -53,7 +61,7 @@ def receive(
         switches = True
     source = state[k.ACTIVE]
     heard = 0
-    if source != k.NEUTRAL:
+    if source != NEUTRAL:
         if source < 0 or source >= len(time):
             return k.BAD_SOURCE, source
         left = late - time[source, t]

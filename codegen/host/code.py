@@ -12,13 +12,8 @@ from ipuopt.codegen.runtime import HOST_CLOSE, HOST_PACKETS, HOST_STAGING
 from ipuopt.errors import InputError
 from ipuopt.layout import IntArray
 from ipuopt.target.constants import WORD_BYTES
+from ipuopt.target.registers import ALL_TILES, DOWN_COUNT, INCOMING_MUX, NEUTRAL, WITH_HOST, WORDS
 
-MUX, DOWN_COUNT = 0xA0, 0xA6
-"""Special registers: incoming mux, words that are waited for (ipu21.md 4)."""
-NEUTRAL = 0x640
-"""Mux of no source (ipu21.md 3.3)."""
-ALL_TILES, WITH_HOST, COUNTED = 7, 15, 0
-"""Zones of ``sync``: all tiles, the host too, the words of the down-count (package.md 3.4)."""
 LONG_BYTES, SHORT_LIMIT = 64, 60
 """Unit of long packets, and most bytes of a short one (package.md 3.4)."""
 LEAST_DATA = 18
@@ -144,7 +139,7 @@ def _received(tile: int, address: int, offset: int, size: int, targets: list[int
         first, second = header(tile, *piece, Way.TO_TILE)
         last = place == len(pieces) - 1
         packets += (first if last else first & ~_LAST, second)
-    body += encode("sync", COUNTED)
+    body += encode("sync", WORDS)
     code = _batch(tile, body, requests=bool(targets))
     return Part(code, packets, address, size // WORD_BYTES)
 
@@ -161,7 +156,7 @@ def _sent(tile: int, address: int, offset: int, size: int, targets: list[int]) -
             body += encode("delay", LEAST_DATA - 1 - words)
         packets += header(tile, *piece, Way.TO_HOST)
         start += _BITMAP_WORDS
-    body += encode("send", 1, start, 3) + encode("sync", COUNTED)
+    body += encode("send", 1, start, 3) + encode("sync", WORDS)
     packets += (_TO_TILE + _place(tile) + (HOST_CLOSE - HOST_PACKETS) // 32, tile % 2 << 31)
     return Part(_batch(tile, body, requests=bool(targets)), packets)
 
@@ -176,11 +171,11 @@ def _batch(tile: int, body: Iterable[int], *, requests: bool) -> tuple[int, ...]
     zone = WITH_HOST if requests else ALL_TILES
     return (
         *encode("setzi", 8, mux),
-        *encode("put", MUX, 8),
+        *encode("put", INCOMING_MUX, 8),
         *encode("sync", zone),
         *body,
         *encode("sync", ALL_TILES),
         *encode("setzi", 8, NEUTRAL),
-        *encode("put", MUX, 8),
+        *encode("put", INCOMING_MUX, 8),
         *encode("br", 10),
     )

@@ -15,8 +15,6 @@ TABLE: Mapping[str, Instruction] = {name: INSTRUCTIONS[name] for name in NAMES}
 """Row instructions by name."""
 END_OF_ROW = 0x43A00000
 """``br $m10``: ends every row, and is the row of a tile that takes no part."""
-NEUTRAL = 0x640
-"""Value of an XPIC event that disconnects the mux (ipu21.md 3.3)."""
 SENDPIC_FORMS = 2
 """Selectors 0 and 1 of ``sendpic`` are those of XPIC, 2 and 3 those of PIC."""
 

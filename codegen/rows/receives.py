@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ipuopt.codegen.rows.decode import FORMAT, POINTER, SOURCE, SOURCE64, Events
-from ipuopt.codegen.rows.instructions import NEUTRAL
 from ipuopt.errors import InputError
 from ipuopt.models.exchange.problem import BoolArray, IntArray
 from ipuopt.target.fabric import PARTNER, PHYSICAL, ROW, direction, time_to_mux
+from ipuopt.target.registers import NEUTRAL
 
 _EVENTS = 1 << 40
 """Above any event: tile and event in one number."""

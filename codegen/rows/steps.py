@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipuopt.codegen.rows.instructions import NEUTRAL, TABLE
+from ipuopt.codegen.rows.instructions import TABLE
 from ipuopt.models.exchange.problem import BoolArray, IntArray, Problem, Solution
 from ipuopt.models.exchange.timing import Timing, timing
 from ipuopt.models.exchange.widths import early
 from ipuopt.target.fabric import PARTNER, PHYSICAL, direction
+from ipuopt.target.registers import NEUTRAL
 
 CONTROL, END, START = 0, 2, 3
 """Kinds of steps: controls of one event, end of a message, start of one. In this order at equal

@@ -19,14 +19,12 @@ from ipuopt.codegen.runtime import COMPLETION
 from ipuopt.errors import InputError
 from ipuopt.layout import round_up
 from ipuopt.target.constants import WORD_BYTES
-from ipuopt.target.memory import HOST_WINDOW, RUNTIME_END, SUPPORT_END
+from ipuopt.target.memory import HOST_WINDOW, LOOKAHEAD, RUNTIME_END, SUPPORT_END
 
 PROGRAM = 0x5C000
 """Start of every tile program (package.md 2)."""
 ALIGNMENT = 8
 """Of rows, and of all else here (package.md 3.3)."""
-LOOKAHEAD = 64
-"""Bytes past an instruction that are fetched too; data begin there (ipu21.md 2)."""
 CODE_FLAGS, STATE_FLAGS = 5, 3
 """Read and execute; read and write (package.md 1.2)."""
 

@@ -7,6 +7,7 @@ import numpy as np
 from ipuopt.codegen.isa import INSTRUCTIONS, WordArray, encode
 from ipuopt.layout import IntArray
 from ipuopt.target.fabric import BoolArray
+from ipuopt.target.registers import DOWN_COUNT, INCOMING_BASE, LOCAL, OUTGOING_BASE, PHASES
 
 _FIRST = 2
 """Register of the output; inputs and scalars follow (package.md 4.1)."""
@@ -14,7 +15,6 @@ _ARGUMENTS = range(2, 9)
 """How many a call may have: the output, and 1 to 7 others (package.md 3.3)."""
 _IMMEDIATE_BITS, _LOW_BITS = 20, 12
 _RETURN, _BARRIER_RETURN, _HOST_RETURN = 10, 7, 9
-_INCOMING_BASE, _DOWN_COUNT, _OUTGOING_BASE = 0xA4, 0xA6, 0xA7
 
 
 class Stream:
@@ -68,16 +68,16 @@ def add_phase(
     count = len(tile)
     enter = (
         form["setzi"].encode_many(8, np.broadcast_to(base, count)),
-        form["put"].encode_many(_INCOMING_BASE, 8),
-        form["put"].encode_many(_OUTGOING_BASE, 15),
+        form["put"].encode_many(INCOMING_BASE, 8),
+        form["put"].encode_many(OUTGOING_BASE, 15),
     )
     take_part = (
         form["call"].encode_many(_BARRIER_RETURN, barrier),
         form["setzi"].encode_many(8, 1),
-        form["put"].encode_many(_DOWN_COUNT, 8),
-        form["sync"].encode_many(3),
+        form["put"].encode_many(DOWN_COUNT, 8),
+        form["sync"].encode_many(PHASES),
     )
-    wait = (form["sans"].encode_many(0), form["sync"].encode_many(1))
+    wait = (form["sans"].encode_many(0), form["sync"].encode_many(LOCAL))
     columns = (*enter, *take_part, *wait, form["call"].encode_many(_RETURN, row))
     words = np.stack([np.broadcast_to(column, count) for column in columns], axis=1)
     used = np.ones(words.shape, np.bool_)

@@ -27,6 +27,8 @@ INTERLEAVED_ELEMENT = 32 * 1024
 """Bytes of a pair of elements, counted from ``INTERLEAVED_BASE`` (ipu21.md 2)."""
 EXECUTABLE_END = INTERLEAVED_BASE
 """Instructions are fetched only below this address (ipu21.md 2)."""
+LOOKAHEAD = 64
+"""Bytes past an instruction that are fetched too (ipu21.md 2)."""
 LOADABLE_END = 0xE7BB0
 """A loader fills memory only below this address (ipu21.md 2)."""
 HOST_WINDOW = (0x50000, 0x58000)

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from ipuopt.codegen.isa import encode
 from ipuopt.codegen.rows import Rows, decode_row, decode_rows, encode_rows, rebuild, write_rows
 from ipuopt.codegen.rows.decode import FORMAT, SEND, SEND_ON, SOURCE, SOURCE64
-from ipuopt.codegen.rows.instructions import END_OF_ROW, NEUTRAL
+from ipuopt.codegen.rows.instructions import END_OF_ROW
 from ipuopt.errors import CheckError, InputError
 from ipuopt.models.exchange import Problem, Solution
 from ipuopt.models.exchange.timing import timing
 from ipuopt.models.exchange.widths import qualifying
+from ipuopt.target.registers import NEUTRAL
 
 MakePhase = Callable[..., Problem]
 Transfer = tuple[int, int, int, list[tuple[int, int]], int]
