@@ -48,7 +48,8 @@ def build_package(built: Built) -> Package:
     Raises
     ------
     InputError
-        If data lie where code has to, or code, rows and host tables of a tile do not fit below its data, with tile and bytes.
+        If data lie where code has to, or code, rows and host tables of a tile do not fit below its
+        data, with tile and bytes.
     CheckError
         If a schedule cannot be encoded.
     """

@@ -53,6 +53,8 @@ def write_package_of(folder: Path, result: Result, started_s: float) -> str | No
 
 def estimate_s(built: Built) -> float:
     """Seconds that the package of a program may take."""
+    import numpy as np
+
     from ipuopt.codegen.host.batches import PIECE_BYTES
     from ipuopt.plan import Origin
 
@@ -62,6 +64,6 @@ def estimate_s(built: Built) -> float:
         if value.origin is not Origin.COMPUTED or value.is_output
     ]
     shards = built.program.shards
-    held = shards.size_bytes[[value in moved for value in shards.value.tolist()]].sum()
+    held = shards.size_bytes[np.isin(shards.value, moved)].sum()
     receivers = len(built.program.transfers.destination)
     return FIXED_S + RECEIVER_S * receivers + PIECE_S * float(held) / PIECE_BYTES

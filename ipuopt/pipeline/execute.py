@@ -97,8 +97,8 @@ def execute_run(path: Path, *, inputs: Path | None = None, seed: int = 0) -> Exe
         raise InputError(f"{path}: {found}, expected one: solve with a longer --time-limit")
     package = read_package(path / PACKAGE, loadable=True)
     given = tensors_of(workload, inputs, seed)
-    named = {value.name: given.get(value.tensor) for value in built.plan.values}
-    tensors = {name: tensor for name, tensor in named.items() if tensor is not None}
+    known = {value.name: value.tensor for value in built.plan.values}
+    tensors = {name: given[tensor] for name, tensor in known.items() if tensor in given}
     with Simulator(package) as device:
         device.start()
         if package.weights:
@@ -106,7 +106,6 @@ def execute_run(path: Path, *, inputs: Path | None = None, seed: int = 0) -> Exe
         device.call("run", packed(built, package.inputs, tensors))
         content = device.finish()
         counted, kernels = list(device.machine.phases), dict(device.machine.calls)
-    known = {value.name: value.tensor for value in built.plan.values}
     bindings = [binding for binding in package.outputs if binding.name in known]
     results = unpacked(built, bindings, content)
     expected = reference(workload, given)
@@ -122,8 +121,8 @@ def execute_run(path: Path, *, inputs: Path | None = None, seed: int = 0) -> Exe
 def tensors_of(workload: Workload, file: Path | None, seed: int) -> dict[str, Tensor]:
     """Inputs and parameters by name: from ``file``, from what the workload names, or normal numbers.
 
-    Files of the workload are looked for in the current folder. Drawn parameters are divided by the root of their rows, so that products keep the size of what
-    goes in.
+    Files of the workload are looked for in the current folder. Drawn parameters are divided by the
+    root of their rows, so that products keep the size of what goes in.
     """
     held = _read(file) if file is not None else {}
     random = np.random.default_rng(seed)

@@ -1,4 +1,9 @@
-"""An interpreter of supervisor and worker code, word by word, that shares nothing with its makers."""
+"""An interpreter of supervisor and worker code, word by word.
+
+It shares the table of instructions with the makers of the code, nothing else. The simulator has one of
+its own: that runs whole packages in compiled code and moves data. This one takes any piece of code,
+keeps record of synchronisations, seeds and draws, and calls hooks in place of code at an address.
+"""
 
 from __future__ import annotations
 
