@@ -96,7 +96,8 @@ INSTRUCTIONS: Mapping[str, Instruction] = {
     "ld64_a": _of("ld64", 0x09000000, _pair("d", 16), *_MEMORY, source=_ISA),
     "urand64": _of("urand64", 0x50000100, _pair("d", 4), source=_ISA),
 }
-"""Instructions by a name of their own; most have that of their listing."""
+"""Instructions by a name of their own; most have that of their listing. Those of rows come first, and
+``br`` is the last of them: the simulator tells them by that."""
 
 
 @lru_cache(maxsize=1 << 16)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ipuopt.codegen.isa import INSTRUCTIONS, assemble, disassemble, encode
 from ipuopt.codegen.isa.encoding import Instruction
+from ipuopt.codegen.rows.instructions import NAMES
 from ipuopt.errors import InputError
 
 BASE = 0x5C000
@@ -98,6 +99,12 @@ def test_instructions_are_told_apart() -> None:
     """No word belongs to two instructions, so the order of the table does not matter."""
     for one, other in itertools.combinations(INSTRUCTIONS.values(), 2):
         assert (one.code ^ other.code) & one.mask & other.mask
+
+
+def test_instructions_of_rows_come_first() -> None:
+    """The simulator compares their places in the table."""
+    assert tuple(INSTRUCTIONS)[: len(NAMES)] == NAMES
+    assert NAMES[-1] == "br"
 
 
 def test_mnemonics_differ_in_operands() -> None:
