@@ -34,7 +34,7 @@ from ipuopt.program import (
 )
 from ipuopt.report import Limit, RunInfo, SolveReport, SolveStatus
 from ipuopt.result import Built, Result, Total
-from ipuopt.workload import from_dict
+from ipuopt.workload import Workload, from_dict
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -60,6 +60,26 @@ def browser() -> Iterator[Any]:
         started = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield started
         started.close()
+
+
+@pytest.fixture(scope="session")
+def small_workload() -> Workload:
+    """Two products with Gelu between, cut unevenly: 40x48 -> 80 -> 32."""
+    return from_dict(
+        {
+            "ipuopt": 1,
+            "name": "small",
+            "target": {"chip": "ipu21", "tiles": 8},
+            "inputs": {"x": {"shape": [40, 48]}},
+            "parameters": {"w1": {"shape": [48, 80]}, "w2": {"shape": [80, 32]}},
+            "operations": {
+                "h": {"op": "MatMul", "inputs": ["x", "w1"]},
+                "a": {"op": "Gelu", "inputs": ["h"]},
+                "y": {"op": "MatMul", "inputs": ["a", "w2"]},
+            },
+            "outputs": ["y"],
+        }
+    )
 
 
 def _column(values: Sequence[object]) -> IntArray:
