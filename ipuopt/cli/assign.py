@@ -74,7 +74,7 @@ def assign(
         from ipuopt.models.assignment import solution_file
         from ipuopt.models.assignment.problem_file import load_problem
         from ipuopt.models.assignment.solve import solve
-        from ipuopt.pipeline.watch import Watch
+        from ipuopt.watch import Watch
 
         files = solution_file.names(problem, output)
         solution_file.check_outputs(*files, force=force)

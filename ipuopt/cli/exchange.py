@@ -92,8 +92,8 @@ def exchange(
         from ipuopt.models.exchange.schedule_file import check_schedule_output, schedule_name
         from ipuopt.models.exchange.several import solve_all
         from ipuopt.models.exchange.snapshot import load_snapshot
-        from ipuopt.pipeline.watch import Watch
         from ipuopt.solvers.parallel import Workers
+        from ipuopt.watch import Watch
 
         file = output or Path(schedule_name(snapshot))
         check_schedule_output(file, force=force)

@@ -76,7 +76,7 @@ def place(
         from ipuopt.cli.place_outcome import PlaceOutcome, exit_code
         from ipuopt.files import check_file, replace_file
         from ipuopt.models.placement.space.buffers_file import read_buffers
-        from ipuopt.pipeline.watch import Watch
+        from ipuopt.watch import Watch
 
         if output is not None:
             check_file(output, "CSV file with offsets", _has_offsets, force=force)

@@ -27,11 +27,11 @@ from ipuopt.pipeline.programs import (
     refuse_plan,
 )
 from ipuopt.pipeline.state import Search, State, bound_of, limit_of, result_of
-from ipuopt.pipeline.watch import Watch
 from ipuopt.plan import Plan
 from ipuopt.report import SolveReport, SolveStatus
 from ipuopt.result import Result
 from ipuopt.solvers import parallel
+from ipuopt.watch import Watch
 from ipuopt.workload.model import Workload
 
 logger = logging.getLogger(__name__)

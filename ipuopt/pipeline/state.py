@@ -9,9 +9,9 @@ from ipuopt.events import Events
 from ipuopt.limits import Limits
 from ipuopt.options import SolveOptions, SpaceKind
 from ipuopt.pipeline.build import Complete
-from ipuopt.pipeline.watch import Watch
 from ipuopt.report import Limit, SolveReport
 from ipuopt.result import Result, Total
+from ipuopt.watch import Watch
 from ipuopt.workload.model import Workload
 
 
