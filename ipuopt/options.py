@@ -1,20 +1,16 @@
-"""Options of a solve: flag, ``IPUOPT_*`` variable, ``solve:`` section, default, in that order."""
+"""Options of a solve: their names, ranges and defaults; :mod:`ipuopt.settings` reads their values."""
 
 from __future__ import annotations
 
-import math
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, TypeVar
 
-from ipuopt.errors import InputError
+from ipuopt.processors import MAX_THREADS, available_threads
 from ipuopt.quantities import flag, fraction, seconds, size_bytes, whole
 
 MAX_SECONDS = 365 * 86400.0
-MAX_THREADS = 1024
 MAX_SEED = 2**31 - 1
 """Largest seed that every solver takes."""
 MIN_MEMORY_BYTES = 64 << 20
@@ -38,27 +34,6 @@ class SpaceKind(StrEnum):
 
     FULL = "full"
     PEER = "peer"
-
-
-def available_threads() -> int:
-    """CPUs that this process may use: affinity and the cgroup quota, at least 1."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, min(count or 1, cgroup_cpus()))
-
-
-def cgroup_cpus(root: Path = Path("/sys/fs/cgroup")) -> int:
-    """Whole CPUs of the cgroup quota (version 2, then 1), rounded up; ``MAX_THREADS`` without."""
-    try:
-        quota, period = (root / "cpu.max").read_text().split()
-    except (OSError, ValueError):
-        try:
-            quota = (root / "cpu/cpu.cfs_quota_us").read_text().strip()
-            period = (root / "cpu/cpu.cfs_period_us").read_text().strip()
-        except OSError:
-            return MAX_THREADS
-    if not quota.isdigit() or not period.isdigit() or int(period) == 0:
-        return MAX_THREADS
-    return max(1, math.ceil(int(quota) / int(period)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +113,11 @@ class Option:
     def flag(self) -> str:
         """``"--time-limit"``."""
         return "--" + self.key.replace("_", "-")
+
+    @property
+    def negation(self) -> str:
+        """``"--no-deterministic"``: the flag that turns an option without a value off."""
+        return f"--no-{self.flag.removeprefix('--')}"
 
     @property
     def variable(self) -> str:
@@ -247,59 +227,3 @@ OPTIONS = (
     ),
 )
 """Every option, in the order of ``--help``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """Value of an option and where it comes from."""
-
-    value: Any
-    origin: str
-
-
-def resolve(
-    flags: Mapping[str, object],
-    environment: Mapping[str, str],
-    section: Mapping[str, object],
-) -> dict[str, Setting]:
-    """Setting of every option by key.
-
-    Parameters
-    ----------
-    flags
-        By key; only those that were given.
-    environment
-        Usually ``os.environ``; an empty variable counts as absent.
-    section
-        The workload's ``solve`` mapping, normalised.
-
-    Raises
-    ------
-    InputError
-        Naming the flag or variable, what was found, what would be right.
-    """
-    defaults = SolveOptions()
-    settings: dict[str, Setting] = {}
-    for option in OPTIONS:
-        places = (
-            (flags.get(option.key), option.flag, f"flag {option.flag}"),
-            (environment.get(option.variable) or None, option.variable, option.variable),
-        )
-        for raw, place, origin in places:
-            if raw is not None:
-                try:
-                    settings[option.key] = Setting(option.parse(raw), origin)
-                except ValueError as error:
-                    raise InputError(f"{place}: found {raw!r}, expected {error}") from None
-                break
-        else:
-            if option.key in section:
-                settings[option.key] = Setting(section[option.key], "workload")
-            else:
-                settings[option.key] = Setting(getattr(defaults, option.field), "default")
-    return settings
-
-
-def options_of(settings: Mapping[str, Setting]) -> SolveOptions:
-    """Options with the values of ``settings``."""
-    return SolveOptions(**{option.field: settings[option.key].value for option in OPTIONS})

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ipuopt.options import OPTIONS, Setting, SolveOptions
+from ipuopt.options import OPTIONS, SolveOptions
 from ipuopt.plan import Plan
 from ipuopt.program import IntArray, Program
 from ipuopt.report import Limit, SolveReport, gap_of
+from ipuopt.settings import Setting
 from ipuopt.workload.model import Workload
 
 

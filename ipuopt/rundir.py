@@ -17,11 +17,11 @@ from typing import Any
 import orjson
 
 from ipuopt.errors import InputError
-from ipuopt.options import Setting
 from ipuopt.plan import PLAN_SCHEMA
 from ipuopt.plan_file import read_plan_json
 from ipuopt.report import SolveReport
 from ipuopt.result import Built, Result, Total
+from ipuopt.settings import Setting
 from ipuopt.strict_json import dumps, load_object
 from ipuopt.tables import load_built, save_built
 from ipuopt.versions import versions

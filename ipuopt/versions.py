@@ -6,7 +6,7 @@ import os
 import platform
 from importlib import metadata
 
-from ipuopt.options import available_threads
+from ipuopt.processors import available_threads
 
 PACKAGES = ("numpy", "numba", "ortools", "highspy", "pyomo", "scipy")
 """Dependencies whose version may change a plan."""

@@ -12,9 +12,9 @@ from ipuopt.figures import duration, percent, thousands
 from ipuopt.files import replace_file
 from ipuopt.models.assignment import Problem, Solution
 from ipuopt.models.assignment.solution_file import text
-from ipuopt.options import Setting
 from ipuopt.report import SolveReport
 from ipuopt.rundir import config_of
+from ipuopt.settings import Setting
 from ipuopt.strict_json import dumps
 from ipuopt.versions import versions
 

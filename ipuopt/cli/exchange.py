@@ -18,7 +18,7 @@ from ipuopt.cli.progress import Mode, Progress
 from ipuopt.cli.searching import config_text, last_result, limits_of, settings_of
 from ipuopt.cli.streams import tell
 from ipuopt.errors import InputError
-from ipuopt.options import options_of
+from ipuopt.settings import options_of
 
 if TYPE_CHECKING:
     from ipuopt.models.exchange.group import Answer

@@ -13,9 +13,9 @@ from ipuopt.figures import duration, percent, thousands
 from ipuopt.models.exchange.group import Answer
 from ipuopt.models.exchange.schedule_file import write_schedule
 from ipuopt.models.exchange.snapshot import Snapshot
-from ipuopt.options import Setting
 from ipuopt.report import Limit, SolveReport, status_of
 from ipuopt.rundir import config_of, figures_of
+from ipuopt.settings import Setting
 from ipuopt.strict_json import dumps
 from ipuopt.versions import versions
 

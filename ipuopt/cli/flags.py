@@ -35,7 +35,7 @@ def solve_options(
                     option.flag, option.key, metavar=option.metavar, help=help_text, default=None
                 )
             else:
-                names = f"{option.flag}/--no-{option.flag.removeprefix('--')}"
+                names = f"{option.flag}/{option.negation}"
                 add = click.option(names, option.key, help=help_text, default=None)
             command = add(command)
         return command

@@ -17,7 +17,8 @@ from ipuopt.cli.progress import Mode, Progress
 from ipuopt.cli.searching import config_text, last_result, limits_of, settings_of
 from ipuopt.cli.streams import fail, say, tell
 from ipuopt.errors import Error, InputError
-from ipuopt.options import SolveOptions, Solver, options_of
+from ipuopt.options import SolveOptions, Solver
+from ipuopt.settings import options_of
 
 if TYPE_CHECKING:
     from ipuopt.limits import Limits

@@ -12,9 +12,9 @@ from ipuopt.cli.table import aligned
 from ipuopt.figures import duration, percent, thousands
 from ipuopt.models.placement.space import Answer
 from ipuopt.models.placement.space.buffers_file import BuffersFile
-from ipuopt.options import Setting
 from ipuopt.report import Limit, SolveStatus
 from ipuopt.rundir import config_of
+from ipuopt.settings import Setting
 from ipuopt.versions import versions
 
 NAMED = 5

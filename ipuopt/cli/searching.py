@@ -13,7 +13,8 @@ from ipuopt.cli.overdue import Overdue, OverdueError, end_process
 from ipuopt.cli.progress import Progress
 from ipuopt.cli.streams import as_json_text, fail
 from ipuopt.events import Events
-from ipuopt.options import Setting, SolveOptions, Solver, resolve
+from ipuopt.options import SolveOptions, Solver
+from ipuopt.settings import Setting, resolve
 
 if TYPE_CHECKING:
     from ipuopt.limits import Limits, Workers
@@ -34,7 +35,7 @@ def settings_of(flags: Mapping[str, Any], time_limit_s: float) -> dict[str, Sett
     time_limit_s
         The default.
     """
-    settings = resolve({k: v for k, v in flags.items() if v is not None}, os.environ, {})
+    settings = resolve(flags, os.environ, {})
     if settings["time_limit"].origin == "default":
         settings["time_limit"] = Setting(time_limit_s, "default")
     return settings

@@ -22,7 +22,8 @@ from ipuopt.cli.searching import config_text, last_result
 from ipuopt.cli.streams import as_json_text, fail, tell
 from ipuopt.errors import CheckError, InputError, LimitError
 from ipuopt.events import Events
-from ipuopt.options import Setting, SolveOptions, options_of, resolve
+from ipuopt.options import SolveOptions
+from ipuopt.settings import Setting, options_of, resolve
 
 if TYPE_CHECKING:
     from ipuopt.plan import Plan
@@ -71,8 +72,7 @@ def solve(
         from ipuopt.workload import load
 
         graph = load(workload)
-        given = {key: value for key, value in flags.items() if value is not None}
-        settings = resolve(given, os.environ, graph.solve)
+        settings = resolve(flags, os.environ, graph.solve)
         if print_config:
             tell(config_text(settings, as_json))
             return 0

@@ -56,7 +56,7 @@ def _flags(options: Mapping[str, Any]) -> Iterator[str]:
         if option.metavar:
             yield f"{option.flag}={value}"
         else:
-            yield option.flag if value else f"--no-{option.flag.removeprefix('--')}"
+            yield option.flag if value else option.negation
 
 
 @contextlib.contextmanager

@@ -1,28 +1,21 @@
-"""Options: how they are written, their ranges, and which place wins."""
+"""Options: how they are written, and their ranges."""
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ipuopt.errors import InputError
 from ipuopt.options import (
-    MAX_THREADS,
     OPTIONS,
     Option,
-    Setting,
     SolveOptions,
     Solver,
-    available_threads,
-    cgroup_cpus,
-    options_of,
-    resolve,
 )
+from ipuopt.processors import available_threads
 from ipuopt.quantities import flag, fraction, seconds, size_bytes, whole
 
 
@@ -136,40 +129,6 @@ def test_ranges(field: str, value: Any) -> None:
         SolveOptions(**{field: value})
 
 
-def test_precedence_with_origins() -> None:
-    flags = {"seed": "1", "time_limit": "none"}
-    environment = {"IPUOPT_SEED": "2", "IPUOPT_GAP": "0.02", "IPUOPT_THREADS": "", "SEED": "9"}
-    section = {"seed": 3, "gap": 0.03, "solver": Solver.HIGHS, "threads": 5}
-    settings = resolve(flags, environment, section)
-    assert settings["seed"] == Setting(1, "flag --seed")
-    assert settings["time_limit"] == Setting(None, "flag --time-limit")
-    assert settings["gap"] == Setting(0.02, "IPUOPT_GAP")
-    assert settings["threads"] == Setting(5, "workload")
-    assert settings["solver"] == Setting(Solver.HIGHS, "workload")
-    assert settings["deterministic"] == Setting(False, "default")
-    assert list(settings) == [option.key for option in OPTIONS]
-    options = options_of(settings)
-    assert (options.seed, options.time_limit_s, options.gap, options.threads) == (1, None, 0.02, 5)
-
-
-@pytest.mark.parametrize(
-    ("flags", "environment", "message"),
-    [
-        ({"gap": "nan"}, {}, "--gap: found 'nan', expected a number from 0 to 1 as 0.01, or none"),
-        ({}, {"IPUOPT_SEED": "x"}, "IPUOPT_SEED: found 'x', expected a whole number from 0 to "),
-        ({"solver": "gurobi"}, {}, "--solver: found 'gurobi', expected auto, cpsat, highs or heur"),
-        ({"memory_limit": "1KiB"}, {}, "--memory-limit: found '1KiB', expected at least 64MiB, or"),
-        ({"time_limit": "0"}, {}, "--time-limit: found '0', expected a duration above 0 and up to"),
-    ],
-)
-def test_wrong_settings(
-    flags: dict[str, object], environment: dict[str, str], message: str
-) -> None:
-    with pytest.raises(InputError) as caught:
-        resolve(flags, environment, {})
-    assert str(caught.value).startswith(message)
-
-
 @given(
     st.sampled_from(OPTIONS), st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 )
@@ -180,22 +139,3 @@ def test_any_value_is_taken_or_refused(option: Option, value: object) -> None:
     except ValueError:
         return
     assert option.parse(parsed) == parsed
-
-
-@pytest.mark.parametrize(
-    ("files", "cpus"),
-    [
-        ({"cpu.max": "150000 100000\n"}, 2),
-        ({"cpu.max": "50000 100000\n"}, 1),
-        ({"cpu.max": "max 100000\n"}, MAX_THREADS),
-        ({"cpu/cpu.cfs_quota_us": "400000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 4),
-        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, MAX_THREADS),
-        ({"cpu.max": "garbage"}, MAX_THREADS),
-        ({}, MAX_THREADS),
-    ],
-)
-def test_cgroup_quota(files: dict[str, str], cpus: int, tmp_path: Path) -> None:
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text, encoding="ascii")
-    assert cgroup_cpus(tmp_path) == cpus

@@ -14,9 +14,9 @@ import pytest
 
 from ipuopt import rundir
 from ipuopt.errors import InputError
-from ipuopt.options import resolve
 from ipuopt.result import Result
 from ipuopt.rundir import check_output, input_hash, read_run, write_run
+from ipuopt.settings import resolve
 from ipuopt.tables import save_arrays
 
 FILES = ["plan.json", "program.npz", "report.json", "workload.json"]

@@ -339,7 +339,7 @@ def test_given_plan(install: Install, tiny_result: Result) -> None:
 
 
 def _settings() -> Any:
-    from ipuopt.options import resolve
+    from ipuopt.settings import resolve
 
     return resolve({}, {}, {})
 
