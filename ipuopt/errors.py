@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ipuopt.figures import thousands
+
 
 class Error(Exception):
     """Base of every exception that ipuopt raises on purpose.
@@ -76,7 +78,7 @@ def memory_parts(demand: int, data: int, exchanged: int) -> tuple[tuple[str, int
 
 
 def _amounts(named: tuple[tuple[str, int], ...]) -> str:
-    return ", ".join(f"{name} {amount:,}".replace(",", " ") for name, amount in named)
+    return ", ".join(f"{name} {thousands(amount)}" for name, amount in named)
 
 
 class InfeasibleError(Error):

@@ -61,9 +61,7 @@ def replace_file(path: Path, body: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, staged = tempfile.mkstemp(prefix=".ipuopt-", suffix=".tmp", dir=path.parent)
         with os.fdopen(handle, "wb") as file:
-            mask = os.umask(0)
-            os.umask(mask)
-            os.fchmod(handle, 0o666 & ~mask)
+            os.fchmod(handle, 0o666 & ~umask())
             file.write(body)
         os.replace(staged, path)
     except OSError as error:
@@ -72,3 +70,10 @@ def replace_file(path: Path, body: bytes) -> None:
         raise InputError(
             f"{path}: found {error.strerror or error}, expected to write it"
         ) from error
+
+
+def umask() -> int:
+    """Permission bits that new files of this process do not get; temporary ones get fewer still."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

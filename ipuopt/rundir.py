@@ -17,6 +17,7 @@ from typing import Any
 import orjson
 
 from ipuopt.errors import InputError
+from ipuopt.files import umask
 from ipuopt.plan import PLAN_SCHEMA
 from ipuopt.plan_file import read_plan_json
 from ipuopt.report import SolveReport
@@ -171,7 +172,7 @@ def _write_files(path: Path, writers: Mapping[str, Callable[[Path], object]]) ->
         for name, write in writers.items():
             write(staging / name)
         if fresh:
-            staging.chmod(0o777 & ~_umask())
+            staging.chmod(0o777 & ~umask())
             staging.rename(path)
             return
         for name in (REPORT, REPORT_PAGE, PACKAGE):  # page and package are of the run that goes
@@ -180,12 +181,6 @@ def _write_files(path: Path, writers: Mapping[str, Callable[[Path], object]]) ->
             (staging / name).replace(path / name)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _check_total(path: Path, report: Mapping[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from ipuopt.codegen.rows.encode import Rows
 from ipuopt.errors import InputError
+from ipuopt.files import umask
 from ipuopt.strict_json import dumps
 
 ROWS_SCHEMA = 1
@@ -38,9 +38,7 @@ def write_rows(directory: Path, rows: Rows) -> None:
         staging = Path(tempfile.mkdtemp(prefix=".ipuopt-", suffix=".tmp", dir=directory.parent))
         try:
             _write(staging, rows)
-            mask = os.umask(0)
-            os.umask(mask)
-            staging.chmod(0o777 & ~mask)
+            staging.chmod(0o777 & ~umask())
             staging.rename(directory)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
