@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -80,8 +81,7 @@ class Interrupts:
             self._last_words()
             if message:
                 fail(message, self.exit_code)
-            for child in psutil.Process().children(recursive=True):
-                child.kill()
+            kill_children()
         finally:
             os._exit(self.exit_code)
 
@@ -108,3 +108,10 @@ class Interrupts:
         tick()
         executor.shutdown()
         return future.result()
+
+
+def kill_children() -> None:
+    """End the processes below this one, which is about to end: nobody would stop them."""
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # it ended by itself just now
+            child.kill()

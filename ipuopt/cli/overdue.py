@@ -6,8 +6,7 @@ import os
 import time
 from typing import Generic, NoReturn, TypeVar
 
-import psutil
-
+from ipuopt.cli.interrupts import kill_children
 from ipuopt.cli.streams import flush
 from ipuopt.errors import LimitError
 
@@ -72,6 +71,5 @@ class Overdue(Generic[T]):
 def end_process(code: int) -> NoReturn:
     """End at once: the working thread is inside a call that nothing can stop."""
     flush()
-    for child in psutil.Process().children(recursive=True):
-        child.kill()
+    kill_children()
     os._exit(code)
