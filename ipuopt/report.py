@@ -75,6 +75,11 @@ def status_of(objective: int | None, bound: int | None) -> SolveStatus:
     return SolveStatus.OPTIMAL if objective == bound else SolveStatus.FEASIBLE
 
 
+def name_of(stage: str, model: str) -> str:
+    """Name of a solve in tables: stage and model, but the stage only once."""
+    return model if model.startswith(stage) else f"{stage} {model}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SolveReport:
     """Outcome of one solve of a minimisation model.

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ipuopt.cli.table import aligned
+from ipuopt.cli.table import aligned, with_unit
 from ipuopt.compare import CaseResult, Differences, StageChange, summary
 from ipuopt.figures import duration, percent, thousands
 from ipuopt.strict_json import dumps
@@ -63,10 +63,9 @@ def _either(change: tuple[Any, Any]) -> str:
 
 
 def _stage(stage: StageChange) -> tuple[str, ...]:
-    name = stage.name if stage.unit == "cycles" else f"{stage.name} ({stage.unit})"
     saved = "-" if stage.saved is None else thousands(stage.saved)
     figures = (*map(thousands, stage.objective), saved, *map(thousands, stage.bound))
-    return (name, *figures, *map(percent, stage.gap))
+    return (with_unit(stage.name, stage.unit), *figures, *map(percent, stage.gap))
 
 
 def suite_object(file: Path, results: Sequence[CaseResult], code: int) -> dict[str, Any]:

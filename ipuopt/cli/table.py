@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ipuopt.figures import duration, percent, thousands
-from ipuopt.report import Limit, SolveReport
+from ipuopt.report import Limit, SolveReport, name_of
 
 if TYPE_CHECKING:
     from ipuopt.result import Total
@@ -27,9 +27,12 @@ CUT = (
 
 def label(report: SolveReport) -> str:
     """First column: stage and model, and the unit where it is not cycles."""
-    named = report.model.startswith(report.stage)
-    name = report.model if named else f"{report.stage} {report.model}"
-    return name if report.unit == "cycles" else f"{name} ({report.unit})"
+    return with_unit(name_of(report.stage, report.model), report.unit)
+
+
+def with_unit(name: str, unit: str) -> str:
+    """A name in the first column, with the unit where it is not cycles."""
+    return name if unit == "cycles" else f"{name} ({unit})"
 
 
 def table(reports: Sequence[SolveReport], total: Total, wall_time_s: float) -> list[str]:

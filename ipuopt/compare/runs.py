@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ipuopt.report import name_of
 from ipuopt.rundir import read_run
 from ipuopt.strict_json import load_object
 
@@ -96,8 +97,7 @@ def differences(first: Path, second: Path) -> Differences:
 
 def changes(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Change]:
     """Keys whose values differ, in the order of the first mapping."""
-    keys = [*first, *(key for key in second if key not in first)]
-    pairs = {key: (first.get(key), second.get(key)) for key in keys}
+    pairs = {key: (first.get(key), second.get(key)) for key in {**first, **second}}
     return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
 
 
@@ -108,7 +108,7 @@ def _plan_changes(
     hidden = {"left", "right", "value", "result", "inputs", "terms"}
     for kind in ("steps", "values"):
         named = [{entry["name"]: entry for entry in plan[kind]} for plan in (first, second)]
-        for name in [*named[0], *(name for name in named[1] if name not in named[0])]:
+        for name in {**named[0], **named[1]}:
             one, other = named[0].get(name), named[1].get(name)
             label = f"{kind.removesuffix('s')} {name}"
             if one is None or other is None:
@@ -120,23 +120,15 @@ def _plan_changes(
 
 
 def _stages(first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[StageChange]:
-    named = [
-        {_name(part): part for part in report["reports"]} | {"total": report["total"]}
+    one_by_name, other_by_name = (
+        {name_of(str(part["stage"]), str(part["model"])): part for part in report["reports"]}
         for report in (first, second)
+    )
+    parts = [
+        (name, one_by_name.get(name, {}), other_by_name.get(name, {}))
+        for name in {**one_by_name, **other_by_name}
     ]
-    for name in _joined([*named[0]], [*named[1]]):
-        one, other = named[0].get(name, {}), named[1].get(name, {})
+    for name, one, other in [*parts, ("total", first["total"], second["total"])]:
         unit = one.get("unit") or other["unit"]
         pairs = ((one.get(key), other.get(key)) for key in ("objective", "bound", "gap"))
         yield StageChange(name, unit, *pairs)
-
-
-def _name(report: Mapping[str, Any]) -> str:
-    stage, model = str(report["stage"]), str(report["model"])
-    return model if model.startswith(stage) else f"{stage} {model}"
-
-
-def _joined(first: Sequence[str], second: Sequence[str]) -> list[str]:
-    """Names of either, each once; the last of both, the total, at the end."""
-    names = [*first[:-1], *(name for name in second[:-1] if name not in first)]
-    return [*names, first[-1]]
