@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ipuopt.cli.table import aligned
+from ipuopt.cli.table import aligned, ending
 from ipuopt.figures import duration, percent, thousands
 from ipuopt.files import replace_file
 from ipuopt.models.assignment import Problem, Solution
@@ -83,9 +83,5 @@ class AssignOutcome:
             report.bound_source,
             duration(self.wall_time_s),
         )
-        lines = [*aligned([titles, row]), ""]
-        if report.limit is not None:
-            lines.append(f"Stopped by {report.limit}.")
-        if report.run.note:
-            lines.append(f"Note: {report.run.note}")
-        return [*lines, f"Solution: {self.files[0]}", f"Report: {self.files[1]}"]
+        files = (f"Solution: {self.files[0]}", f"Report: {self.files[1]}")
+        return [*aligned([titles, row]), "", *ending(report), *files]

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from ipuopt.cli.exit_codes import EXIT_REJECTED, code_of_search
 from ipuopt.cli.streams import as_json_text
-from ipuopt.cli.table import aligned
+from ipuopt.cli.table import aligned, endings
 from ipuopt.figures import duration, percent, thousands
+from ipuopt.files import replace_file
 from ipuopt.models.exchange.group import Answer
 from ipuopt.models.exchange.schedule_file import write_schedule
 from ipuopt.models.exchange.snapshot import Snapshot
-from ipuopt.report import Limit, SolveReport, status_of
+from ipuopt.report import SolveReport, status_of
 from ipuopt.rundir import config_of, figures_of
 from ipuopt.settings import Setting
 from ipuopt.strict_json import dumps
@@ -102,7 +103,7 @@ class ExchangeOutcome:
                 for number, error in refused.items()
             ],
         }
-        kept.write_bytes(dumps(content))
+        replace_file(kept, dumps(content))
         return [f"The checker refused: {error} (saved in {kept})" for error in refused.values()]
 
     def lines(self, wall_time_s: float) -> list[str]:
@@ -114,18 +115,8 @@ class ExchangeOutcome:
             rows.append(_row(str(number), size, report))
         total = (sum(count for count, _ in sizes), sum(words for _, words in sizes))
         rows.append(_row("sum", total, self._sum(wall_time_s)))
-        lines = [*aligned(rows), ""]
-        stopped: dict[Limit, list[str]] = {}
-        for number, report in zip(self.snapshot.numbers, reports, strict=True):
-            if report.limit is not None:
-                stopped.setdefault(report.limit, []).append(str(number))
-        for reason, phases in stopped.items():
-            more = f" and {len(phases) - 12} more" if len(phases) > 12 else ""
-            lines.append(f"Stopped by {reason}: phase {', '.join(phases[:12])}{more}.")
-        for number, report in zip(self.snapshot.numbers, reports, strict=True):
-            if report.run.note:
-                lines.append(f"Note on phase {number}: {report.run.note}")
-        return lines
+        named = list(zip(map(str, self.snapshot.numbers), reports, strict=True))
+        return [*aligned(rows), "", *endings(named, most=12, kind="phase ")]
 
     def as_json(self, file: Path, code: int, wall_time_s: float) -> str:
         """One object with all figures; the schedule itself is in the file."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ipuopt.cli.exit_codes import EXIT_INFEASIBLE, EXIT_LIMIT, EXIT_NOTHING, code_of_search
 from ipuopt.cli.streams import as_json_text
-from ipuopt.cli.table import aligned
+from ipuopt.cli.table import aligned, ending
 from ipuopt.figures import duration, percent, thousands
 from ipuopt.models.placement.space import Answer
 from ipuopt.models.placement.space.buffers_file import BuffersFile
@@ -73,10 +73,7 @@ class PlaceOutcome:
         lines = aligned([titles, row])
         if self.capacity is not None and report.objective is not None:
             lines.append(f"Fits into {thousands(self.capacity)} bytes.")
-        if report.limit is not None:
-            lines.append(f"Stopped by {report.limit}.")
-        if report.run.note:
-            lines.append(f"Note: {report.run.note}")
+        lines += ending(report)
         if output is not None and report.objective is not None:
             lines.append(f"Offsets: {output}")
         return lines

@@ -83,13 +83,38 @@ def remarks(
         yield f"The run stopped early: {limit}."
     if cut:
         yield CUT
+    yield from endings([(label(report), report) for report in reports], most=4)
+
+
+def endings(
+    named: Sequence[tuple[str, SolveReport]], *, most: int, kind: str = ""
+) -> Iterator[str]:
+    """Which limits stopped which solves, and what to know about them.
+
+    Parameters
+    ----------
+    named
+        Reports with the names to print.
+    most
+        Names that are printed for each limit.
+    kind
+        Printed before the names, with a blank at its end.
+    """
     stopped: dict[Limit, list[str]] = {}
-    for report in reports:
+    for name, report in named:
         if report.limit is not None:
-            stopped.setdefault(report.limit, []).append(label(report))
-    for reason, labels in stopped.items():
-        few = ", ".join(labels[:4]) + (f" and {len(labels) - 4} more" if len(labels) > 4 else "")
-        yield f"Stopped by {reason}: {few}."
-    for report in reports:
+            stopped.setdefault(report.limit, []).append(name)
+    for reason, names in stopped.items():
+        more = f" and {len(names) - most} more" if len(names) > most else ""
+        yield f"Stopped by {reason}: {kind}{', '.join(names[:most])}{more}."
+    for name, report in named:
         if report.run.note:
-            yield f"Note on {label(report)}: {report.run.note}"
+            yield f"Note on {kind}{name}: {report.run.note}"
+
+
+def ending(report: SolveReport) -> Iterator[str]:
+    """The same of a command with one solve, which needs no name."""
+    if report.limit is not None:
+        yield f"Stopped by {report.limit}."
+    if report.run.note:
+        yield f"Note: {report.run.note}"
