@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -105,8 +104,12 @@ def exchange(
         def work() -> tuple[Snapshot, Sequence[Answer]]:
             limits = limits_of(options, shown.events(watch), started, workers=workers)
             part = _chosen(snapshot, load_snapshot(snapshot), chosen)
-            publish = partial(_keep, overdue, part)
-            return part, solve_all(part.problems, limits, free=width == "free", publish=publish)
+            return part, solve_all(
+                part.problems,
+                limits,
+                free=width == "free",
+                publish=lambda answers: overdue.keep((part, answers)),
+            )
 
         (part, answers), late = last_result(
             work, shown, interrupts, overdue, str(snapshot), within=workers
@@ -127,14 +130,6 @@ def exchange(
         if late:
             end_process(code)
         return code
-
-
-def _keep(
-    overdue: Overdue[tuple[Snapshot, Sequence[Answer]]],
-    part: Snapshot,
-    answers: Sequence[Answer],
-) -> None:
-    overdue.keep((part, answers))
 
 
 def _chosen(path: Path, whole: Snapshot, chosen: tuple[int, ...]) -> Snapshot:
