@@ -58,12 +58,10 @@ def estimate_s(built: Built) -> float:
     from ipuopt.codegen.host.batches import PIECE_BYTES
     from ipuopt.plan import Origin
 
-    moved = [
-        index
-        for index, value in enumerate(built.plan.values)
-        if value.origin is not Origin.COMPUTED or value.is_output
-    ]
+    moved = np.array(
+        [value.origin is not Origin.COMPUTED or value.is_output for value in built.plan.values]
+    )
     shards = built.program.shards
-    held = shards.size_bytes[np.isin(shards.value, moved)].sum()
+    held = shards.size_bytes[moved[shards.value]].sum()
     receivers = len(built.program.transfers.destination)
     return FIXED_S + RECEIVER_S * receivers + PIECE_S * float(held) / PIECE_BYTES
