@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tokenize
+import zipfile
+import zlib
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,13 @@ from ipuopt.program import (
 
 PROGRAM_SCHEMA = 1
 """Version of ``program.npz``."""
+
+_DAMAGED = (
+    *(AttributeError, TypeError),  # one array, no archive
+    *(EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error),
+    *(IndexError, KeyError, SyntaxError, tokenize.TokenError),  # a header that does not parse
+)
+"""What numpy and the archive raise beside ``ValueError`` for files that are none of theirs."""
 
 _TABLES = {
     "shards": ShardTable,
@@ -77,6 +87,17 @@ def from_arrays(arrays: dict[str, npt.NDArray[Any]]) -> Program:
 
 
 def load_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """All arrays of an ``.npz`` file; pickled objects are refused."""
-    with np.load(path, allow_pickle=False) as data:
-        return dict(data)
+    """All arrays of an ``.npz`` file; pickled objects are refused.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If it is no such archive, or damaged.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as data:
+            return dict(data)
+    except _DAMAGED as error:
+        raise ValueError(str(error)) from error

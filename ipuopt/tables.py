@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -54,7 +53,7 @@ def load_built(path: Path, plan: Plan) -> Built:
         columns = {name: arrays[name] for name in _RESULT_COLUMNS}
     except KeyError as error:
         raise _wrong(path, f"no array {error}") from None
-    except (OSError, EOFError, IndexError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+    except (OSError, IndexError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise _wrong(path, " ".join(reason.split())) from None
     _check_columns(path, program, columns)

@@ -15,6 +15,7 @@ from ipuopt.device import Simulator
 from ipuopt.errors import InputError
 from ipuopt.pipeline.reference import reference
 from ipuopt.pipeline.tensors import packed, unpacked
+from ipuopt.program_arrays import load_arrays
 from ipuopt.rundir import PACKAGE, read_run
 from ipuopt.workload import Workload
 from ipuopt.workload.model import TensorKind
@@ -158,9 +159,8 @@ def _named(source: str) -> Tensor:
 
 def _read(file: Path) -> dict[str, Tensor]:
     try:
-        with np.load(file, allow_pickle=False) as archive:
-            held = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, AttributeError, TypeError) as error:
+        held = load_arrays(file)
+    except (OSError, ValueError) as error:
         raise InputError(f"{file}: found {error}, expected an .npz file of numpy") from None
     for name, value in held.items():
         if value.dtype.kind not in "fiu":

@@ -64,9 +64,11 @@ def test_inputs_of_a_file(workload: Workload, tmp_path: Path) -> None:
         np.savez(file, **content)
         with pytest.raises(InputError, match=message):
             tensors_of(workload, file, 0)
-    file.write_bytes(b"no archive")
-    with pytest.raises(InputError, match="of numpy"):
-        tensors_of(workload, file, 0)
+    whole = file.read_bytes()
+    for damaged in (b"no archive", b"", whole[:40], whole[:-5], b"PK" + bytes(50)):
+        file.write_bytes(damaged)
+        with pytest.raises(InputError, match="of numpy"):
+            tensors_of(workload, file, 0)
     with pytest.raises(InputError, match="of numpy"):
         tensors_of(workload, tmp_path / "none.npz", 0)
 
