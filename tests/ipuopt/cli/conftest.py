@@ -1,13 +1,24 @@
-"""What tests of signals share."""
+"""What tests of commands share."""
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+
+@pytest.fixture
+def clean_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current folder, and no options in the environment."""
+    monkeypatch.chdir(tmp_path)
+    for name in list(os.environ):
+        if name.startswith("IPUOPT_"):
+            monkeypatch.delenv(name)
+    return tmp_path
 
 
 @pytest.fixture

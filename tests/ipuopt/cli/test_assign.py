@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import gzip
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +33,8 @@ EXAMPLE: dict[str, Any] = {
 
 
 @pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith("IPUOPT_"):
-            monkeypatch.delenv(name)
-    Path("five.json").write_text(json.dumps(EXAMPLE))
+def _folder(clean_folder: Path) -> None:
+    (clean_folder / "five.json").write_text(json.dumps(EXAMPLE))
 
 
 def run(*arguments: str, input: bytes | None = None) -> Outcome:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -49,14 +48,10 @@ PHASES = [
 
 
 @pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith("IPUOPT_"):
-            monkeypatch.delenv(name)
+def _folder(clean_folder: Path) -> None:
     phases = [{"phase": n, "transfers": listed} for n, listed in enumerate(PHASES)]
     content = {"schema_version": 4, "tile_count": 64, "phases": phases}
-    Path("tiny.json").write_text(json.dumps(content), encoding="utf-8")
+    (clean_folder / "tiny.json").write_text(json.dumps(content), encoding="utf-8")
 
 
 def run(*arguments: str, input: bytes | None = None) -> Outcome:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -18,12 +17,8 @@ PLAIN = "id,lower,upper,size\na,0,3,4\nb,2,5,4\nc,0,2,8\nd,3,6,4\n"
 
 
 @pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith("IPUOPT_"):
-            monkeypatch.delenv(name)
-    Path("plain.csv").write_text(PLAIN)
+def _folder(clean_folder: Path) -> None:
+    (clean_folder / "plain.csv").write_text(PLAIN)
 
 
 def place(text: str, *arguments: str) -> Outcome:

@@ -50,12 +50,8 @@ Install = Callable[[Pipeline], None]
 
 
 @pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith("IPUOPT_"):
-            monkeypatch.delenv(name)
-    Path("tiny.yaml").write_text(WORKLOAD, encoding="utf-8")
+def _folder(clean_folder: Path) -> None:
+    (clean_folder / "tiny.yaml").write_text(WORKLOAD, encoding="utf-8")
 
 
 @pytest.fixture
