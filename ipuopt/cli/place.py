@@ -18,6 +18,7 @@ from ipuopt.cli.searching import config_text, last_result, limits_of, settings_o
 from ipuopt.cli.streams import fail, say, tell
 from ipuopt.errors import Error, InputError
 from ipuopt.options import SolveOptions, Solver
+from ipuopt.quantities import size_bytes
 from ipuopt.settings import options_of
 
 if TYPE_CHECKING:
@@ -137,8 +138,6 @@ def _place(
 
 def _capacity(text: str | None) -> int | None:
     """Bytes of ``--capacity``; None without it."""
-    from ipuopt.quantities import size_bytes
-
     if text is None:
         return None
     try:
