@@ -6,7 +6,11 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from ipuopt.events import Events
+    from ipuopt.options import SolveOptions
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -101,3 +105,41 @@ class Limits:
     def within(self, seconds: float) -> Limits:
         """Same limits, with a deadline at most ``seconds`` from now."""
         return replace(self, deadline=min(self.deadline, time.monotonic() + seconds))
+
+
+def limits_of(
+    options: SolveOptions,
+    events: Events,
+    started_s: float,
+    *,
+    kept: tuple[float, float],
+    workers: Workers | None = None,
+) -> Limits:
+    """Limits of a run with these options.
+
+    Parameters
+    ----------
+    events
+        Whom to tell of incumbents and bounds, and who may stop the run.
+    started_s
+        :func:`time.monotonic` at which the time limit began to run.
+    kept
+        Part of the time limit, and most seconds, that are not for solving.
+    workers
+        For independent parts.
+    """
+    limit_s = math.inf if options.time_limit_s is None else options.time_limit_s
+    share, most_s = kept
+    return Limits(
+        deadline=started_s + limit_s - min(most_s, share * limit_s),
+        budget_s=limit_s,
+        gap=options.gap or 0.0,
+        threads=options.threads,
+        seed=options.seed,
+        deterministic=options.deterministic,
+        memory_bytes=options.memory_limit_bytes,
+        workers=workers,
+        should_stop=events.should_stop,
+        on_solution=events.on_solution,
+        on_bound=events.on_bound,
+    )

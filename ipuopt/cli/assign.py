@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +14,7 @@ from ipuopt.cli.interrupts import Interrupts
 from ipuopt.cli.logs import logging_options
 from ipuopt.cli.overdue import Overdue, end_process
 from ipuopt.cli.progress import Mode, Progress
-from ipuopt.cli.searching import config_text, last_result, limits_of, settings_of
+from ipuopt.cli.searching import config_text, last_result, settings_of
 from ipuopt.cli.streams import as_json_text, tell
 from ipuopt.errors import Infeasibility, InfeasibleError
 from ipuopt.settings import options_of
@@ -71,6 +69,7 @@ def assign(
     shown = Progress(Mode.NONE if quiet else Mode(progress), started)
     with Interrupts(last_words=shown.close) as interrupts:
         from ipuopt.cli.assign_outcome import AssignOutcome
+        from ipuopt.limits import limits_of
         from ipuopt.models.assignment import solution_file
         from ipuopt.models.assignment.problem_file import load_problem
         from ipuopt.models.assignment.solve import solve
@@ -80,11 +79,7 @@ def assign(
         solution_file.check_outputs(*files, force=force)
         overdue: Overdue[Answer] = Overdue(started, options.time_limit_s)
         watch = Watch(interrupts.requested, options.memory_limit_bytes)
-        limits = replace(
-            limits_of(options, shown.events(watch), started, kept=KEPT),
-            budget_s=math.inf if options.time_limit_s is None else options.time_limit_s,
-            gap=options.gap or 0.0,
-        )
+        limits = limits_of(options, shown.events(watch), started, kept=KEPT)
 
         def work() -> Answer:
             whole = load_problem(problem)

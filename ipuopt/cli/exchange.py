@@ -14,7 +14,7 @@ from ipuopt.cli.interrupts import Interrupts
 from ipuopt.cli.logs import logging_options
 from ipuopt.cli.overdue import Overdue, end_process
 from ipuopt.cli.progress import Mode, Progress
-from ipuopt.cli.searching import config_text, last_result, limits_of, settings_of
+from ipuopt.cli.searching import config_text, last_result, limits_of_search, settings_of
 from ipuopt.cli.streams import tell
 from ipuopt.errors import InputError
 from ipuopt.settings import options_of
@@ -102,7 +102,7 @@ def exchange(
         workers = Workers(options.threads, options.cluster)
 
         def work() -> tuple[Snapshot, Sequence[Answer]]:
-            limits = limits_of(options, shown.events(watch), started, workers=workers)
+            limits = limits_of_search(options, shown.events(watch), started, workers=workers)
             part = _chosen(snapshot, load_snapshot(snapshot), chosen)
             return part, solve_all(
                 part.problems,

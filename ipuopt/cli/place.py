@@ -14,7 +14,7 @@ from ipuopt.cli.interrupts import Interrupts
 from ipuopt.cli.logs import logging_options
 from ipuopt.cli.overdue import Overdue, end_process
 from ipuopt.cli.progress import Mode, Progress
-from ipuopt.cli.searching import config_text, last_result, limits_of, settings_of
+from ipuopt.cli.searching import config_text, last_result, limits_of_search, settings_of
 from ipuopt.cli.streams import fail, say, tell
 from ipuopt.errors import Error, InputError
 from ipuopt.options import SolveOptions, Solver
@@ -85,7 +85,7 @@ def place(
         file = read_buffers(buffers)
         overdue: Overdue[Answer] = Overdue(started, options.time_limit_s)
         watch = Watch(interrupts.requested, options.memory_limit_bytes)
-        limits = limits_of(options, shown.events(watch), started)
+        limits = limits_of_search(options, shown.events(watch), started)
 
         def work() -> Answer:
             return _place(file, most, limits, options, overdue)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ipuopt.cli.interrupts import Interrupts
@@ -19,7 +19,7 @@ from ipuopt.settings import Setting, resolve
 if TYPE_CHECKING:
     from ipuopt.limits import Limits, Workers
 
-KEPT_SHARE, KEPT_S = 0.05, 3.0
+KEPT = 0.05, 3.0
 """Part of the time limit, and most seconds, kept for writing."""
 
 T = TypeVar("T")
@@ -55,41 +55,22 @@ def config_text(settings: Mapping[str, Setting], as_json: bool) -> str:
     )
 
 
-def limits_of(
-    options: SolveOptions,
-    events: Events,
-    started: float,
-    *,
-    kept: tuple[float, float] = (KEPT_SHARE, KEPT_S),
-    workers: Workers | None = None,
+def limits_of_search(
+    options: SolveOptions, events: Events, started: float, *, workers: Workers | None = None
 ) -> Limits:
-    """Limits of all that a command solves; the time limit holds for the whole command.
+    """Limits of all that a command solves; to heuristics alone, any gap is good enough.
 
     Parameters
     ----------
     started
-        :func:`time.monotonic` at the start of the command.
-    kept
-        Part of the time limit, and most seconds, that are not for solving.
+        :func:`time.monotonic` at the start of the command, for whose whole the time limit holds.
     workers
         For independent parts.
     """
-    from ipuopt.limits import Limits
+    from ipuopt.limits import limits_of
 
-    limit_s = math.inf if options.time_limit_s is None else options.time_limit_s
-    share, most_s = kept
-    return Limits(
-        deadline=started + limit_s - min(most_s, share * limit_s),
-        gap=1.0 if options.solver is Solver.HEURISTIC else options.gap or 0.0,
-        threads=options.threads,
-        seed=options.seed,
-        deterministic=options.deterministic,
-        memory_bytes=options.memory_limit_bytes,
-        workers=workers,
-        should_stop=events.should_stop,
-        on_solution=events.on_solution,
-        on_bound=events.on_bound,
-    )
+    limits = limits_of(options, events, started, kept=KEPT, workers=workers)
+    return replace(limits, gap=1.0) if options.solver is Solver.HEURISTIC else limits
 
 
 def last_result(

@@ -11,7 +11,7 @@ from dataclasses import replace
 from ipuopt.errors import CheckError, Error, InfeasibleError, InputError, LimitError
 from ipuopt.events import Events
 from ipuopt.layout import LayoutError
-from ipuopt.limits import Limits, Workers
+from ipuopt.limits import Limits, Workers, limits_of
 from ipuopt.models import mapping
 from ipuopt.models.mapping.space import Space, build_space
 from ipuopt.options import SolveOptions, Solver, SpaceKind
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 MAPPING_SHARE = 0.4
 """Most of the time left that the mapping model may take; its bound is the bound of the whole."""
 
-FINISH_SHARE, FINISH_S = 0.05, 5.0
+KEPT = 0.05, 5.0
 """Part of the time limit, and most seconds, kept for the last check and for writing."""
 
 
@@ -90,7 +90,8 @@ def solve(
     with contextlib.ExitStack() as stack:
         if workers is None and options.cluster is not None:
             workers = stack.enter_context(parallel.Workers(options.threads, options.cluster))
-        limits = replace(_limits(options, events, watch, started_s), workers=workers)
+        watched = replace(events, should_stop=watch)
+        limits = limits_of(options, watched, started_s, kept=KEPT, workers=workers)
         search = Search(workload, options, limits, events, watch, started_s)
         if plan is not None:
             refuse_plan(workload, plan)
@@ -121,23 +122,6 @@ def _given(search: Search, state: State, plan: Plan) -> None:
         found = f"a plan that cannot be lowered ({error})"
         name = search.workload.name
         raise InputError(f"{name}: found {found}, expected other layouts") from error
-
-
-def _limits(options: SolveOptions, events: Events, watch: Watch, started_s: float) -> Limits:
-    limit_s = math.inf if options.time_limit_s is None else options.time_limit_s
-    kept_s = min(FINISH_S, FINISH_SHARE * limit_s)
-    return Limits(
-        deadline=started_s + limit_s - kept_s,
-        budget_s=limit_s,
-        gap=options.gap or 0.0,
-        threads=options.threads,
-        seed=options.seed,
-        deterministic=options.deterministic,
-        memory_bytes=options.memory_limit_bytes,
-        should_stop=watch,
-        on_solution=events.on_solution,
-        on_bound=events.on_bound,
-    )
 
 
 def _search(search: Search, state: State) -> None:
