@@ -26,12 +26,8 @@ import numpy as np
 
 from ipuopt.models.exchange.problem import BoolArray, IntArray, Problem
 from ipuopt.models.exchange.timing import Timing
-from ipuopt.models.exchange.widths import early
+from ipuopt.models.exchange.widths import early, until_format_on
 from ipuopt.target.fabric import PARTNER, ROW
-
-FORMAT_ON = 51
-"""Events from the source event of a Paired64 transfer to "format on", besides those of the row
-(``ipu21.md`` 3.2)."""
 
 FAR = 1 << 40
 """More than any event."""
@@ -184,7 +180,7 @@ class _Group:
         place, transfers = place[:, kept], transfers[kept]
         here, choice = place[base], wide[transfers]
         late = choice & ~early(problem)[place]
-        cut = FORMAT_ON - 1 + 2 * int(ROW[tiles[base]])
+        cut = int(until_format_on(tiles[base])) - 1
         alone = place[base ^ 1] < 0  # the base is the even or the odd tile of a pair of the group
         lost = np.where(alone & late[base].any(), cut, 0)
         length = np.maximum(0, plain.window_length[here] - lost)
@@ -232,9 +228,7 @@ class _Group:
         plain = self.window - self.starts[reserved]
         moved = np.where(self.choice, self.format_on - self.formats[reserved], -FAR)
         begin = np.maximum(plain, moved).max(axis=1)
-        ahead = np.where(
-            self.late[reserved], 0, FORMAT_ON + 2 * ROW[self.tiles[reserved]].astype(int)[:, None]
-        )
+        ahead = np.where(self.late[reserved], 0, until_format_on(self.tiles[reserved])[:, None])
         follow = np.where(self.choice, first - self.formats[reserved] + ahead, FAR)
         items = self.wide.items[sends]
         length = items + np.minimum(plain, follow).min(axis=1) - begin
@@ -267,6 +261,5 @@ class _Group:
         pairs = np.frombuffer(self.receives.keys[int(sends[0])], np.int64)
         tile = 2 * pairs[ROW[2 * pairs].argmax()]
         format_on = self.wide.write[self.receives.at(sends, tile)] - 2 - begin
-        spread = FORMAT_ON + 2 * int(ROW[tile])
-        result: IntArray = format_on + spread - format_on.max()
+        result: IntArray = format_on + until_format_on(tile) - format_on.max()
         return result

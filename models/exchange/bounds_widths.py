@@ -19,13 +19,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from ipuopt.models.exchange.bounds_groups import FORMAT_ON, Machines, group_machines
+from ipuopt.models.exchange.bounds_groups import Machines, group_machines
 from ipuopt.models.exchange.bounds_machines import Jobs
 from ipuopt.models.exchange.problem import BoolArray, IntArray, Problem
 from ipuopt.models.exchange.timing import Timing
-from ipuopt.models.exchange.widths import early
+from ipuopt.models.exchange.widths import early, until_format_on
 from ipuopt.target.constants import TILES
-from ipuopt.target.fabric import PARTNER, ROW
+from ipuopt.target.fabric import PARTNER
 
 UNIT = 1 << 20
 """Integer weight that stands for 1."""
@@ -125,9 +125,9 @@ def _windows(
     paired, plain = options
     tile = problem.destination_tile
     transfer = np.repeat(np.arange(len(problem)), np.diff(problem.destination_start))
-    before = FORMAT_ON - 1 + 2 * ROW.astype(np.int64)
+    before = until_format_on(np.arange(TILES)) - 1
     late = np.flatnonzero(wide[transfer] & ~early(problem))
-    lost = np.zeros(len(ROW), np.int64)
+    lost = np.zeros(TILES, np.int64)
     lost[tile[late]] = before[tile[late]]
     code = transfer * TILES + tile
     alone = ~np.isin(transfer * TILES + PARTNER[tile], code)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ipuopt.models.exchange.problem import BoolArray, IntArray, Problem
-from ipuopt.models.exchange.widths import early, pair_time
+from ipuopt.models.exchange.widths import early, pair_time, until_format_on
 from ipuopt.target.fabric import ROW, time_to_mux
 
 
@@ -76,7 +76,7 @@ def timing(problem: Problem, paired: BoolArray | None = None) -> Timing:
         both = pair_time(problem)
         shift = np.maximum(0, 1 - np.minimum.reduceat(both, first))
         opens = both + np.repeat(shift - head, receivers)
-        format_on = opens + 51 + rows
+        format_on = opens + until_format_on(problem.destination_tile)
         first_reached = early(problem)
         window = np.where(wide, np.where(first_reached, opens, format_on), window)
         window_length = np.where(wide, format_on + length - window, window_length)

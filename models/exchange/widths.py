@@ -31,7 +31,7 @@ def qualifying(problem: Problem) -> BoolArray:
     bad = (address % 8 != 0) | (PARTNER[receiver] >= problem.tiles)
     bad |= (receiver == source) | (receiver == PARTNER[source])
     bad |= ~_accompanied(transfer, receiver, address)
-    late_by = 51 + 2 * ROW[receiver]
+    late_by = until_format_on(receiver)
     spread = items[transfer]
     bad |= early(problem) & ((spread == late_by) | (spread == late_by + 2))
     result: BoolArray = fits & ~np.logical_or.reduceat(bad, first)
@@ -48,6 +48,11 @@ def _accompanied(transfer: IntArray, receiver: IntArray, address: IntArray) -> B
     result[one[together]] = True
     result[other[together]] = True
     return result
+
+
+def until_format_on(tile: IntArray) -> IntArray:
+    """Events from the source event of a Paired64 transfer to "format on" (``ipu21.md`` 3.2)."""
+    return 51 + 2 * ROW[tile]
 
 
 def early(problem: Problem) -> BoolArray:

@@ -90,7 +90,7 @@ def some_widths(may: BoolArray, seed: int) -> list[BoolArray]:
 def loads_of(problem: Problem) -> Machines:
     """Machines of a phase without orders of memory (E5)."""
     may = qualifying(problem)
-    options = timing(problem, may), timing(problem, ~may & may)
+    options = timing(problem, may), timing(problem, np.zeros_like(may))
     transfer = np.repeat(np.arange(len(problem)), np.diff(problem.destination_start))
 
     def least(which: IntArray, machine: IntArray, offset: str, length: str) -> Jobs:
@@ -103,10 +103,9 @@ def loads_of(problem: Problem) -> Machines:
         )
 
     window = least(transfer, problem.tiles + problem.destination_tile, "window", "window_length")
-    everyone = np.arange(len(problem))
     tails = np.min([o.tail - o.items for o in options], axis=0)
     items = np.min([o.items for o in options], axis=0)
-    bus = Jobs(problem.source, options[0].head[everyone], items, tails)
+    bus = Jobs(problem.source, options[0].head, items, tails)
     return loads_over_widths(problem, may, options, [bus, window])
 
 
