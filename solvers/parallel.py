@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -147,6 +147,26 @@ class Workers:
         if self._pool is not None:
             self._pool.close()
             self._pool = None
+
+
+def side_by_side(
+    function: Job[T, R], jobs: Sequence[T], limits: Limits, *, alone: bool = False
+) -> Iterable[R | None]:
+    """Answers in the order of the jobs: of workers, if there are several and several jobs.
+
+    Else each job runs here, under all of ``limits``, when its answer is asked for.
+
+    Parameters
+    ----------
+    function, jobs, limits
+        As for :meth:`Workers.run`.
+    alone
+        Whether the jobs are too short for processes of their own.
+    """
+    workers = limits.workers
+    if alone or len(jobs) < 2 or workers is None or workers.width(limits) == 1:
+        return (function(job, limits) for job in jobs)
+    return workers.run(function, jobs, limits)
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from ipuopt.models.exchange.problem import BoolArray, IntArray, Problem, Solutio
 from ipuopt.models.exchange.search import Search
 from ipuopt.models.exchange.timing import horizon_of
 from ipuopt.report import NO_SOLVER, Limit
+from ipuopt.solvers.parallel import side_by_side
 
 COMPONENT_SECONDS = 20.0
 """Most wall clock for CP-SAT on one component; those of the snapshots close within seconds."""
@@ -158,14 +159,9 @@ class _Closing:
     def _solve(self, parts: Sequence[_Part], left: int) -> None:
         """Solve some components of different shapes."""
         limits = self._share(left, len(parts))
-        workers = self.run.limits.workers
         work = sum(len(part.pairs.one) for part in parts)
-        answers: Iterable[exact.Answer | None]
-        alone = len(parts) < 2 or work < WORTH_WORKERS * len(parts)
-        if workers is None or workers.width(limits) == 1 or alone:
-            answers = (_solve_part(part, limits) for part in parts)
-        else:
-            answers = workers.run(_solve_part, parts, limits)
+        alone = work < WORTH_WORKERS * len(parts)
+        answers = side_by_side(_solve_part, parts, limits, alone=alone)
         for part, answer in zip(parts, answers, strict=True):
             if answer is None:
                 self.run.notes.append("a component was left: its process died, or did not end")

@@ -5,8 +5,8 @@ Classes are independent, so those that take long are worked on side by side wher
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ipuopt.models.placement.refine import (
 )
 from ipuopt.models.placement.solve import TRIALS, search, verified
 from ipuopt.models.placement.tables import tables_of
+from ipuopt.solvers.parallel import side_by_side
 
 TRIALS_OF_ALL = 60_000
 """Moves of the local search over all classes: about 4 s with 40 buffers each."""
@@ -48,9 +49,6 @@ EFFORT = 5.0
 JOBS_WORK = 60_000_000
 """Moves times buffers squared of all classes from which on workers are worth their start: two
 seconds of local search."""
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 class Group(Protocol):
@@ -80,7 +78,7 @@ def improve_all(groups: Sequence[Group], bounds: Sequence[int], limits: Limits) 
     trials = min(TRIALS, TRIALS_OF_ALL // max(1, len(open_)))
     work = trials * sum(len(groups[index].problem) ** 2 for index in open_)
     jobs = [(groups[index].problem, goal, trials) for index in open_]
-    answers = _side_by_side(_search, jobs, limits, alone=work < JOBS_WORK)
+    answers = side_by_side(_search, jobs, limits, alone=work < JOBS_WORK)
     for index, better in zip(open_, answers, strict=True):
         if better is not None:
             found[index] = better
@@ -90,19 +88,9 @@ def improve_all(groups: Sequence[Group], bounds: Sequence[int], limits: Limits) 
     ]
 
 
-def _side_by_side(
-    function: Callable[[T, Limits], R], jobs: Sequence[T], limits: Limits, *, alone: bool = False
-) -> list[R | None]:
-    """Answers in the order of the jobs; None for those that time did not allow."""
-    workers = limits.workers
-    if alone or len(jobs) < 2 or workers is None or workers.width(limits) == 1:
-        return [None if limits.expired() else function(job, limits) for job in jobs]
-    return workers.run(function, jobs, limits)
-
-
 def _search(job: tuple[Problem, int, int], limits: Limits) -> Found | None:
     problem, goal, trials = job
-    return search(problem, limits, goal, trials)
+    return None if limits.expired() else search(problem, limits, goal, trials)
 
 
 def _refine_words(job: tuple[Refined, Problem], limits: Limits) -> Refined:
@@ -144,7 +132,7 @@ def refine_worst(groups: Sequence[Group], states: list[Refined], limits: Limits)
         heavy = heavy[:CLASSES_REFINED]
     chosen = [*missing, *heavy.tolist()]
     jobs = [(states[index], groups[index].problem) for index in chosen]
-    for index, state in zip(chosen, _side_by_side(_refine_words, jobs, limits), strict=True):
+    for index, state in zip(chosen, side_by_side(_refine_words, jobs, limits), strict=True):
         if state is not None:
             states[index] = state
     tried: set[int] = set()
