@@ -57,11 +57,6 @@ class Snapshot:
     problems: tuple[Problem, ...]
 
 
-def read_snapshot(path: Path) -> list[Problem]:
-    """Problems of all phases of a snapshot; see :func:`load_snapshot`."""
-    return list(load_snapshot(path).problems)
-
-
 def load_snapshot(path: Path) -> Snapshot:
     """Read a snapshot; ``-`` is standard input.
 

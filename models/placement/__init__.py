@@ -25,7 +25,8 @@ Objectives, in this order of importance:
 (O1)         least conflict words: the sum of ``conflict_words`` over the ``conflict`` pairs that
              touch a common memory element. A tile that sends from one buffer and receives into
              another in one phase cannot do both at a time within one element (ipu21.md 3.3 rule
-             8), so these words may have to be exchanged one after the other
+             8), so these words may have to be exchanged one after the other;
+             :func:`program_conflict_words` adds them up for any addresses of a program
 (O2)         least footprint [bytes]: the sum of the three extents
 
              * top of the interleaved buffers - ``high_start``
@@ -49,7 +50,7 @@ too; ``bound`` holds for placements with the least conflict words.
 from __future__ import annotations
 
 from ipuopt.models.placement.bounds import explain
-from ipuopt.models.placement.check import check, check_program
+from ipuopt.models.placement.check import check, check_program, program_conflict_words
 from ipuopt.models.placement.problem import Problem, Regions, Solution
 from ipuopt.models.placement.program import Placed, solve_program
 from ipuopt.models.placement.solve import solve
@@ -62,6 +63,7 @@ __all__ = [
     "check",
     "check_program",
     "explain",
+    "program_conflict_words",
     "solve",
     "solve_program",
 ]

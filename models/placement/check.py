@@ -152,7 +152,18 @@ def check_program(program: Program, address: IntArray, boundary: IntArray) -> Vi
 
 
 def program_conflict_words(program: Program, address: IntArray) -> int:
-    """Objective (O1) added up over all tiles, from the transfers."""
+    """Objective (O1) added up over all tiles, from the transfers.
+
+    For users who want to judge a program's addresses from elsewhere: it needs no problem of a tile,
+    and shares nothing with what makes those.
+
+    Parameters
+    ----------
+    program
+        Shards and transfers.
+    address
+        Byte address of every shard, shape ``(shards,)``.
+    """
     shards, transfers = program.shards, program.transfers
     first, last = element_range(address, shards.size_bytes)
     owner = np.repeat(np.arange(len(transfers)), np.diff(transfers.destination_start))

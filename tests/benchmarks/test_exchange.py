@@ -7,14 +7,14 @@ A tool that is not installed here made the figures to beat: the public compiler 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from ipuopt.limits import Limits
 from ipuopt.models.exchange import Problem, check, solve
-from ipuopt.models.exchange.snapshot import read_snapshot
+from ipuopt.models.exchange.snapshot import load_snapshot
 
 pytestmark = pytest.mark.bench
 
@@ -23,17 +23,17 @@ Record = Callable[[str, object], None]
 
 
 @pytest.fixture(scope="module")
-def phases(shared: Path) -> list[Problem]:
+def phases(shared: Path) -> Sequence[Problem]:
     folder = shared / "data" / "snapshots"
-    solve(read_snapshot(folder / "mlp_128x256x512_t64.json.gz")[2], Limits())  # compiles
-    return read_snapshot(folder / "siglip_mlp_seed004_t1472.json.gz")
+    solve(load_snapshot(folder / "mlp_128x256x512_t64.json.gz").problems[2], Limits())  # compiles
+    return load_snapshot(folder / "siglip_mlp_seed004_t1472.json.gz").problems
 
 
 @pytest.mark.parametrize(
     ("number", "most"), [(0, 4100), (1, 6600), (2, 3000), (3, 41500), (4, 5600)]
 )
 def test_phase_of_seed_004(
-    phases: list[Problem], record_property: Record, number: int, most: int
+    phases: Sequence[Problem], record_property: Record, number: int, most: int
 ) -> None:
     begin = time.monotonic()
     solution, report = solve(phases[number], Limits(deadline=begin + LIMIT_S, threads=2))
@@ -48,7 +48,7 @@ def test_phase_of_seed_004(
 
 
 def test_checker_of_the_largest_phase(
-    phases: list[Problem], best_of: Callable[..., float], record_property: Record
+    phases: Sequence[Problem], best_of: Callable[..., float], record_property: Record
 ) -> None:
     """196 821 transfers to 24 receivers each."""
     solution, _ = solve(phases[3], Limits(deadline=time.monotonic() + 60, threads=2))

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from ipuopt.errors import InputError
 from ipuopt.limits import Limits
 from ipuopt.models.exchange import Problem, append_only, check, horizon, lower_bound, solve
-from ipuopt.models.exchange.snapshot import load_snapshot, read_snapshot
+from ipuopt.models.exchange.snapshot import load_snapshot
 
 Mutate = Callable[[dict[str, Any]], object]
 
@@ -75,7 +75,7 @@ def as_lists(problem: Problem) -> list[list[int]]:
 @pytest.mark.parametrize("packed", [False, True])
 def test_columns(tmp_path: Path, packed: bool) -> None:
     path = write(tmp_path, tiny(), packed=packed)
-    first, second, third = read_snapshot(path)
+    first, second, third = load_snapshot(path).problems
     assert first.tiles == 64 and first.name == f"{path.name} phase 0"
     assert as_lists(first) == [
         [0, 2],
@@ -92,7 +92,7 @@ def test_columns(tmp_path: Path, packed: bool) -> None:
 def test_any_white_space_and_order_of_keys(tmp_path: Path) -> None:
     """Also braces in strings, escaped letters, further keys: what JSON allows is read."""
     data = tiny()
-    whole = [as_lists(problem) for problem in read_snapshot(write(tmp_path, data))]
+    whole = [as_lists(problem) for problem in load_snapshot(write(tmp_path, data)).problems]
     data["note"] = 'braces } in { a "string" \\'
     for phase in data["phases"]:
         phase["transfers"] = [dict(reversed(entry.items())) for entry in phase["transfers"]]
@@ -106,16 +106,16 @@ def test_any_white_space_and_order_of_keys(tmp_path: Path) -> None:
         text.replace('"words"', '"words": 7, "words"'),  # the last one counts
     ):
         path.write_text(changed)
-        assert [as_lists(problem) for problem in read_snapshot(path)] == whole
+        assert [as_lists(problem) for problem in load_snapshot(path).problems] == whole
 
 
 def test_transfers_in_another_form_between_usual_ones(tmp_path: Path) -> None:
     data = tiny()
     data["phases"][0]["transfers"] *= 5
-    whole = [as_lists(problem) for problem in read_snapshot(write(tmp_path, data))]
+    whole = [as_lists(problem) for problem in load_snapshot(write(tmp_path, data)).problems]
     for place in (0, 3, 4, 9):
         data["phases"][0]["transfers"][place] = data["phases"][0]["transfers"][place] | {"x": None}
-    assert [as_lists(problem) for problem in read_snapshot(write(tmp_path, data))] == whole
+    assert [as_lists(problem) for problem in load_snapshot(write(tmp_path, data)).problems] == whole
     assert whole[0][0] == [0, 2] * 5
 
 
@@ -135,12 +135,12 @@ def test_iterations_of_a_repeat(tmp_path: Path) -> None:
     """A single address serves all iterations; the others of a phase have one an iteration."""
     data = tiny()
     data["phases"][0]["transfers"][0]["source_addresses"] = [0x64000, 0x64800, 0x65000]
-    first, second, third = read_snapshot(write(tmp_path, data))
+    first, second, third = load_snapshot(write(tmp_path, data)).problems
     assert first.source_address.tolist() == [[0x64000, 0x64800, 0x65000], [0x64100] * 3]
     assert (second.source_address.shape, third.source_address.shape) == ((0, 1), (1, 1))
     data["phases"][0]["transfers"][1]["source_addresses"] = [0, 4]
     with pytest.raises(InputError, match="phase 0: transfer 1: source_addresses: found 2 of them"):
-        read_snapshot(write(tmp_path, data))
+        load_snapshot(write(tmp_path, data))
 
 
 def test_widths(tmp_path: Path) -> None:
@@ -148,9 +148,9 @@ def test_widths(tmp_path: Path) -> None:
     pair = transfer(0, 0x64000, 128, [[8, 0x68000], [10, 0x68000]]) | {"width": "Paired64"}
     data["phases"][1]["transfers"] = [transfer(2, 0x64000, 128, [[9, 0x68000]]), pair]
     with pytest.raises(InputError, match="phase 1: transfer 1: width: found Paired64, expected Wo"):
-        read_snapshot(write(tmp_path, data))
+        load_snapshot(write(tmp_path, data))
     pair["destinations"] = [[8, 0x68000], [9, 0x68000]]
-    problem = read_snapshot(write(tmp_path, data))[1]
+    problem = load_snapshot(write(tmp_path, data)).problems[1]
     assert problem.paired.dtype == np.bool_
     assert problem.paired.tolist() == [False, True]
 
@@ -165,11 +165,11 @@ def test_widths(tmp_path: Path) -> None:
     ],
 )
 def test_further_objects_are_passed_over(tmp_path: Path, mutate: Mutate) -> None:
-    whole = [as_lists(problem) for problem in read_snapshot(write(tmp_path, tiny()))]
+    whole = [as_lists(problem) for problem in load_snapshot(write(tmp_path, tiny())).problems]
     data = tiny()
     mutate(data)
     data = dict(reversed(data.items()))  # the further key comes before the phases
-    found = [as_lists(problem) for problem in read_snapshot(write(tmp_path, data))]
+    found = [as_lists(problem) for problem in load_snapshot(write(tmp_path, data)).problems]
     assert found[-3:] == whole
 
 
@@ -229,7 +229,7 @@ def test_bad_fields_are_told_in_one_line(tmp_path: Path, mutate: Mutate, words: 
     mutate(data)
     path = write(tmp_path, data)
     with pytest.raises(InputError) as caught:
-        read_snapshot(path)
+        load_snapshot(path)
     message = str(caught.value)
     assert message.startswith(f"{path}: ") and "\n" not in message
     assert re.search(words, message), message
@@ -263,16 +263,16 @@ def test_damaged_and_foreign_files(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "some.json.gz"
     path.write_bytes(text)
     with pytest.raises(InputError) as caught:
-        read_snapshot(path)
+        load_snapshot(path)
     message = str(caught.value)
     assert message.startswith(f"{path}: ") and "\n" not in message
 
 
 def test_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.json: cannot be read"):
-        read_snapshot(tmp_path / "none.json")
+        load_snapshot(tmp_path / "none.json")
     with pytest.raises(InputError, match="cannot be read"):
-        read_snapshot(tmp_path)
+        load_snapshot(tmp_path)
 
 
 @given(st.data())
@@ -288,7 +288,7 @@ def test_any_damage_is_an_input_error_or_harmless(
     path = tmp_path_factory.getbasetemp() / "damaged.json"
     path.write_bytes(text)
     try:
-        problems = read_snapshot(path)
+        problems = load_snapshot(path).problems
     except InputError as error:
         assert "\n" not in str(error)
     else:
@@ -322,7 +322,7 @@ SMALL = {
 
 @pytest.mark.parametrize("name", SMALL)
 def test_snapshots_hold_what_their_readme_says(shared: Path, name: str) -> None:
-    problems = read_snapshot(shared / "data" / "snapshots" / f"{name}.json.gz")
+    problems = load_snapshot(shared / "data" / "snapshots" / f"{name}.json.gz").problems
     found = [(len(p), len(p.destination_tile), int(p.words.sum())) for p in problems]
     assert found == SMALL[name]
     for problem in problems:
@@ -341,7 +341,7 @@ HORIZONS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HORIZONS)
 def test_horizons_are_never_above_those_of_the_peer(shared: Path, name: str) -> None:
-    problems = read_snapshot(shared / "data" / "snapshots" / f"{name}.json.gz")
+    problems = load_snapshot(shared / "data" / "snapshots" / f"{name}.json.gz").problems
     for problem, (least, peer) in zip(problems, HORIZONS[name], strict=True):
         solution, report = solve(problem, Limits().within(15.0))
         assert not check(problem, solution)
@@ -354,7 +354,7 @@ def test_horizons_are_never_above_those_of_the_peer(shared: Path, name: str) -> 
 def test_largest_snapshot(shared: Path, number: int, most: int) -> None:
     """At most a little above the prototype's horizons in the README: 3953, 6548, 5320."""
     path = shared / "data" / "snapshots" / "siglip_mlp_seed004_t1472.json.gz"
-    problem = read_snapshot(path)[number]
+    problem = load_snapshot(path).problems[number]
     solution, report = solve(problem, Limits().within(60.0))
     assert not check(problem, solution)
     assert report.objective is not None and report.objective <= most
