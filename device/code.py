@@ -11,14 +11,15 @@ from ipuopt.target.constants import WORD_BYTES, WORKERS
 from ipuopt.target.memory import BASE, EXECUTABLE_END, STOP
 from ipuopt.target.registers import ALL_TILES, LOCAL, OUTGOING_BASE, PHASES, WITH_HOST, WORDS
 
-RUNNING, ENDED, SYNC, ANSWERED, COUNTED, TRAP, ROW = range(7)
+RUNNING, ENDED, SYNC, ANSWERED, COUNTED, TRAP, ROW, CALLED = range(8)
 """States of a tile: at code; at address 0; at a ``sync`` of several tiles; at a local one with answers
-that are still to be given; at one for words from the host; at a trap; at the first word of a row."""
-(NO_INSTRUCTION, NO_MEMORY, NO_CODE, FORBIDDEN, ENDLESS, UNANSWERED, FULL) = range(7, 14)
+that are still to be given; at one for words from the host; at a trap; at the first word of a row; at
+code that is watched, just called."""
+(NO_INSTRUCTION, NO_MEMORY, NO_CODE, FORBIDDEN, ENDLESS, UNANSWERED, FULL) = range(8, 15)
 """What stops a tile: a word that is no instruction; an access outside memory or off a word; a program
 counter outside executable memory; an instruction that has no place there; too many instructions; a
 second ``sans`` before the first is done; more words for the host than a batch has."""
-EXIT, LAUNCH = 14, 15
+EXIT, LAUNCH = 15, 16
 """Ends of a stretch of code inside a tile: a worker's, and a launch of workers."""
 SPECIALS = 256
 MOST_WORDS = 4096
@@ -39,6 +40,7 @@ def advance(
     specials: IntArray,
     outgoing: d.Words,
     sent: IntArray,
+    watched: int,
 ) -> None:
     """Run all tiles that are at code until none is.
 
@@ -60,6 +62,8 @@ def advance(
         Shape ``(tiles, 256)``.
     outgoing, sent
         Words for the host, and how many.
+    watched
+        Address at which a tile stops when it calls it.
     """
     operands = np.zeros(d.MOST_OPERANDS, np.int64)
     own, floats = np.zeros(16, np.int64), np.zeros(16, np.int64)
@@ -67,7 +71,7 @@ def advance(
         while state[t] == RUNNING:
             state[t], place[t] = _stretch(
                 memory[t], registers[t], floats, place[t], -1, zone, answers, specials[t],
-                outgoing[t], sent, t, operands,
+                outgoing[t], sent, t, operands, watched,
             )  # fmt: skip
             if state[t] != LAUNCH:
                 continue
@@ -80,7 +84,7 @@ def advance(
                 own[13] = block + WORD_BYTES * worker * step
                 end, where = _stretch(
                     memory[t], own, floats, start, worker, zone, answers, specials[t],
-                    outgoing[t], sent, t, operands,
+                    outgoing[t], sent, t, operands, watched,
                 )  # fmt: skip
                 if end != EXIT:
                     state[t] = end if end >= NO_INSTRUCTION and end < EXIT else FORBIDDEN
@@ -102,6 +106,7 @@ def _stretch(
     sent: IntArray,
     t: int,
     x: IntArray,
+    watched: int,
 ) -> tuple[int, int]:
     """Run one context (``worker``, or -1 for the supervisor); its state and program counter."""
     for _ in range(_MOST_INSTRUCTIONS):
@@ -146,6 +151,8 @@ def _stretch(
             following = m[x[0]]
         elif name == d.CALL:
             m[x[0]], following = following, x[1]
+            if following == watched:
+                return CALLED, following
         elif name == d.BRZ:
             following = x[1] if m[x[0]] == 0 else following
         elif name == d.BRNZ:

@@ -9,12 +9,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from ipuopt.codegen.kernels.meaning import act
+from ipuopt.codegen.kernels.names import IN_RUNTIME
+from ipuopt.codegen.kernels.table import act
 from ipuopt.codegen.package import Package
-from ipuopt.codegen.package.listing import missing_kernels
+from ipuopt.codegen.package.listing import missing_kernels, tile_programs
 from ipuopt.device import code, fabric, marks, packets
 from ipuopt.device.decode import Words
 from ipuopt.device.faults import FAULTS, STOPS
+from ipuopt.device.ledger import Ledger
 from ipuopt.errors import CheckError
 from ipuopt.layout import IntArray
 from ipuopt.target import registers as special
@@ -64,14 +66,14 @@ class Machine:
         Words of the host's attached pages, in exchange space.
     phases
         Events of the phases so far, one a phase.
-    calls
-        How often each kernel has run.
+    ledger
+        Kernel calls so far.
     """
 
     memory: Words
     pages: Words
     phases: list[int] = field(default_factory=list)
-    calls: dict[str, int] = field(default_factory=dict)
+    ledger: Ledger = field(default_factory=Ledger)
     state: IntArray = field(default_factory=lambda: np.full(TILES, code.RUNNING))
     place: IntArray = field(default_factory=lambda: np.zeros(TILES, np.int64))
     zone: IntArray = field(default_factory=lambda: np.zeros(TILES, np.int64))
@@ -81,6 +83,8 @@ class Machine:
     sent: IntArray = field(default_factory=lambda: np.zeros((TILES, 2), np.int64))
     outgoing: Words = field(default_factory=lambda: np.zeros((TILES, code.MOST_WORDS), np.uint32))
     _kernels: dict[int, str] = field(default_factory=dict)
+    _programs: dict[int, range] = field(default_factory=dict)
+    _copying: int = -1
 
     @classmethod
     def load(cls, package: Package) -> Machine:
@@ -96,6 +100,8 @@ class Machine:
             machine.place[image.physical_tile] = min(s.address for s in image.segments)
         missing = set(missing_kernels(package))
         machine._kernels = {at: name for name, at in package.symbols if name in missing}
+        machine._programs = tile_programs(package)
+        machine._copying = dict(package.symbols).get(IN_RUNTIME, -1)
         return machine
 
     def run(self) -> None:
@@ -137,17 +143,23 @@ class Machine:
                 self.specials,
                 self.outgoing,
                 self.sent,
+                self._copying,
             )
             for tile in np.flatnonzero(self.state >= code.NO_INSTRUCTION).tolist():
                 label, message = STOPS[int(self.state[tile])]
                 raise _error(label, f"tile {tile}: {message} at {self.place[tile]:#x}")
-            called = np.flatnonzero(self.state == code.TRAP)
-            for tile in called.tolist():
+            trapped = np.flatnonzero(self.state == code.TRAP)
+            for tile in trapped.tolist():
                 self._call(tile)
+            copying = np.flatnonzero(self.state == code.CALLED)
+            for tile in copying.tolist():
+                self._note_copy(tile)
+            self.state[copying] = code.RUNNING
+            called = len(trapped) + len(copying) > 0
             rows = np.flatnonzero(self.state == code.ROW)
-            if not len(called) and len(rows):
+            if not called and len(rows):
                 self._phase(rows)
-            if not len(called) and not len(rows):
+            if not called and not len(rows):
                 return
 
     def _call(self, tile: int) -> None:
@@ -155,10 +167,20 @@ class Machine:
         name = self._kernels.get(int(self.place[tile]))
         if name is None:
             raise _error("code", f"tile {tile}: found a trap at {self.place[tile]:#x}")
-        arguments = self.registers[tile, _OUTPUT : _OUTPUT + _ARGUMENTS].tolist()
+        arguments = self._arguments(tile)
         act(name, arguments, self.memory[tile].view(np.uint8), BASE)
-        self.calls[name] = self.calls.get(name, 0) + 1
+        self.ledger.enter(tile, name, arguments)
         self._return(tile)
+
+    def _note_copy(self, tile: int) -> None:
+        """A call of the runtime's copy loop; its own transfers with the host use it too."""
+        back = int(self.registers[tile, _RETURN])
+        if back in self._programs.get(tile, ()):
+            self.ledger.enter(tile, IN_RUNTIME, self._arguments(tile))
+
+    def _arguments(self, tile: int) -> list[int]:
+        result: list[int] = self.registers[tile, _OUTPUT : _OUTPUT + _ARGUMENTS].tolist()
+        return result
 
     def _return(self, tiles: int | IntArray) -> None:
         self.place[tiles] = self.registers[tiles, _RETURN]

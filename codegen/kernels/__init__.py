@@ -31,7 +31,9 @@ of T (``rearrange_row_major_to_block_major_32_f16_...``), and whoever links has 
 row-major shards start at words, so an odd C of ``f16`` has rows of C + 1 elements.
 
 :mod:`~ipuopt.codegen.kernels.calls` turns the runs and copies of a program into calls,
-:mod:`~ipuopt.codegen.kernels.meaning` says what a call does to the memory of a tile.
+:mod:`~ipuopt.codegen.kernels.meaning` says what a call does to the memory of a tile,
+:mod:`~ipuopt.codegen.kernels.charges` what it costs; :mod:`~ipuopt.codegen.kernels.table` finds both by
+the symbol.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ipuopt.codegen.kernels.names import (
+    IN_RUNTIME,
     PREFIX,
     TYPES,
     gemm_name,
@@ -242,11 +243,11 @@ def copy_calls(program: Program, address: IntArray) -> Calls:
 
     def groups() -> Iterator[Group]:
         for chosen, name, scalars in (
-            (words, "static_copy_u32", (size // WORD_BYTES,)),
-            (~words & ~strided, "copy_u64", (items // WORKERS, items % WORKERS)),
+            (words, IN_RUNTIME, (size // WORD_BYTES,)),
+            (~words & ~strided, f"{PREFIX}copy_u64", (items // WORKERS, items % WORKERS)),
             (
                 strided,
-                "copy_strided_u64",
+                f"{PREFIX}copy_strided_u64",
                 (
                     items,
                     copies.count[of],
@@ -258,6 +259,6 @@ def copy_calls(program: Program, address: IntArray) -> Calls:
             at = np.flatnonzero(chosen)
             if len(at):
                 columns = (destination, source, *scalars)
-                yield at, PREFIX + name, tuple(column[at] for column in columns)
+                yield at, name, tuple(column[at] for column in columns)
 
     return _collect(copies.step[of], copies.tile[of], groups())

@@ -16,14 +16,14 @@ Numbers are those of the chip where a source says how it rounds (``package.md`` 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ipuopt.codegen.kernels.gemm import PANEL, accumulate
-from ipuopt.codegen.kernels.names import PACKED, PREFIX, UNPACKED
+from ipuopt.codegen.kernels.names import order_of
 from ipuopt.errors import InputError
 from ipuopt.layout import Order, OrderKind
 from ipuopt.orders import element_index, micro_elements
@@ -70,33 +70,9 @@ class Operands:
         return self._memory[start : start + size].view(dtype).reshape(shape)
 
 
-def act(name: str, arguments: Arguments, memory: Bytes, base: int) -> None:
-    """Carry out a kernel call.
-
-    Parameters
-    ----------
-    name
-        Symbol.
-    arguments
-        $m2 and the registers behind it.
-    memory, base
-        Bytes of a tile and the address of the first one.
-
-    Raises
-    ------
-    InputError
-        For a symbol without a meaning, or an operand outside the memory.
-    """
-    for pattern, meaning in _MEANINGS:
-        match = pattern.fullmatch(name)
-        if match:
-            meaning(match, arguments, Operands(memory, base, name))
-            return
-    raise InputError(f"kernel {name}: found no meaning of it, expected a kernel of the table")
-
-
-def _gemm(match: re.Match[str], x: Arguments, of: Operands) -> None:
-    dtype, adds, size, *extents = match.groups()
+def gemm(match: re.Match[str], x: Arguments, of: Operands) -> None:
+    """Block product, added to what is there or not."""
+    dtype, adds, size, _, *extents = match.groups()
     inner, columns, small, large = map(int, extents)
     rows = small if size == "small" else large
     number = np.dtype(_DTYPES[dtype])
@@ -124,7 +100,8 @@ def _output_places() -> Array:
     return element_index(Order(OrderKind.OUTPUT), zero, np.arange(PANEL), 1, PANEL, 4)
 
 
-def _sum(match: re.Match[str], x: Arguments, of: Operands) -> None:
+def reduce_sum(match: re.Match[str], x: Arguments, of: Operands) -> None:
+    """First partial, then the others in order."""
     dtype = _DTYPES[match[1]]
     total = of.at(x[1], dtype, x[4]).copy()
     for other in of.at(x[2], dtype, x[3], x[4]):
@@ -132,7 +109,8 @@ def _sum(match: re.Match[str], x: Arguments, of: Operands) -> None:
     of.at(x[0], dtype, x[4])[:] = total
 
 
-def _gelu(match: re.Match[str], x: Arguments, of: Operands) -> None:
+def gelu(match: re.Match[str], x: Arguments, of: Operands) -> None:
+    """Tanh form, every operation rounded."""
     dtype = np.dtype(_DTYPES[match[1]])
     value = of.at(x[1], dtype, x[2]).copy()
     a, b, one, half = np.array([_GELU_A, _GELU_B, 1, 0.5], dtype)
@@ -141,13 +119,15 @@ def _gelu(match: re.Match[str], x: Arguments, of: Operands) -> None:
     of.at(x[0], dtype, x[2])[:] = (half * value) * (one + np.tanh(inner))
 
 
-def _add(match: re.Match[str], x: Arguments, of: Operands) -> None:
+def add(match: re.Match[str], x: Arguments, of: Operands) -> None:
+    """Element by element."""
     dtype = _DTYPES[match[1]]
     left, right = of.at(x[1], dtype, x[3]), of.at(x[2], dtype, x[3])
     of.at(x[0], dtype, x[3])[:] = left + right
 
 
-def _cast(match: re.Match[str], x: Arguments, of: Operands) -> None:
+def cast(match: re.Match[str], x: Arguments, of: Operands) -> None:
+    """Nearest numbers of the other type."""
     before, after = match.groups()
     value = of.at(x[1], _DTYPES[before], x[2]).astype(_DTYPES[after])
     of.at(x[0], _DTYPES[after], x[2])[:] = value
@@ -155,11 +135,8 @@ def _cast(match: re.Match[str], x: Arguments, of: Operands) -> None:
 
 def _transform(match: re.Match[str], x: Arguments, of: Operands, *, pack: bool) -> None:
     """Between rows that start at words and another order."""
-    kind, block, dtype, code, *texts = match.groups()
-    if code is not None:
-        order = (PACKED if pack else UNPACKED)[int(code)]
-    else:
-        order = Order(OrderKind(kind), int(block or 0))
+    _, _, dtype, _, *texts = match.groups()
+    order = order_of(match, pack=pack)
     rows, physical_rows, columns, physical_columns = map(int, texts)
     number = np.dtype(_DTYPES[dtype])
     width = -(-columns * number.itemsize // WORD_BYTES) * WORD_BYTES // number.itemsize
@@ -176,49 +153,29 @@ def _transform(match: re.Match[str], x: Arguments, of: Operands, *, pack: bool) 
         plain[:, :columns] = packed[places]
 
 
-def _pack(match: re.Match[str], x: Arguments, of: Operands) -> None:
+def pack(match: re.Match[str], x: Arguments, of: Operands) -> None:
+    """Row-major to another order."""
     _transform(match, x, of, pack=True)
 
 
-def _unpack(match: re.Match[str], x: Arguments, of: Operands) -> None:
+def unpack(match: re.Match[str], x: Arguments, of: Operands) -> None:
+    """Another order to row-major."""
     _transform(match, x, of, pack=False)
 
 
-def _clear(_: re.Match[str], x: Arguments, of: Operands) -> None:
+def clear(_: re.Match[str], x: Arguments, of: Operands) -> None:
+    """Zeros."""
     of.at(x[0], np.uint64, WORKERS * x[1] + x[2])[:] = 0
 
 
-def _copy(_: re.Match[str], x: Arguments, of: Operands) -> None:
+def copy(_: re.Match[str], x: Arguments, of: Operands) -> None:
+    """Contiguous items."""
     items = WORKERS * x[2] + x[3]
     of.at(x[0], np.uint64, items)[:] = of.at(x[1], np.uint64, items)
 
 
-def _copy_strided(_: re.Match[str], x: Arguments, of: Operands) -> None:
+def copy_strided(_: re.Match[str], x: Arguments, of: Operands) -> None:
+    """Rows of items, in order."""
     for row in range(x[3]):
         source = of.at(x[1] + row * x[4], np.uint64, x[2])
         of.at(x[0] + row * x[5], np.uint64, x[2])[:] = source
-
-
-Meaning = Callable[[re.Match[str], Arguments, Operands], None]
-_EXTENTS = r"r(\d+)_p(\d+)_c(\d+)_p(\d+)"
-_BLOCK = r"k(\d+)_c(\d+)_r(\d+)_r(\d+)"
-_NUMBER = "(f16|f32)"
-_FORM = r"(?:amp|([a-z_]+?)(?:_(\d+))?)"
-_MEANINGS: tuple[tuple[re.Pattern[str], Meaning], ...] = tuple(
-    (re.compile(PREFIX + pattern), meaning)
-    for pattern, meaning in (
-        (
-            rf"gemm_{_NUMBER}_(init|accumulate)_(small|large)_rows(?:_interleaved)?_{_BLOCK}",
-            _gemm,
-        ),
-        (rf"reduce_sum_{_NUMBER}", _sum),
-        (rf"gelu_tanh_approx_{_NUMBER}", _gelu),
-        (rf"add_{_NUMBER}", _add),
-        (rf"cast_{_NUMBER}_{_NUMBER}", _cast),
-        (rf"rearrange_row_major_to_{_FORM}_{_NUMBER}_(?:o(\d)_)?{_EXTENTS}", _pack),
-        (rf"unpack_{_FORM}_to_row_major_{_NUMBER}_(?:o(\d)_)?{_EXTENTS}", _unpack),
-        ("fill_zero_u64", _clear),
-        ("copy_u64", _copy),
-        ("copy_strided_u64", _copy_strided),
-    )
-)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from ipuopt.layout import Order, OrderKind
 
 PREFIX = "ipu_stack_"
+IN_RUNTIME = PREFIX + "static_copy_u32"
+"""The one kernel that the runtime brings (package.md 4.2)."""
 TYPES = {2: "f16", 4: "f32"}
 """Names of number types by element bytes."""
 PACKED = (
@@ -77,3 +80,11 @@ def transform_name(
     if pack:
         return f"{PREFIX}rearrange_row_major_to_{other}_{number}_{shape}"
     return f"{PREFIX}unpack_{other}_to_row_major_{number}_{shape}"
+
+
+def order_of(match: re.Match[str], *, pack: bool) -> Order:
+    """The other order of a rearrangement or unpacking, from kind, block, type and T in its symbol."""
+    kind, block, _, code, *_ = match.groups()
+    if code is not None:
+        return (PACKED if pack else UNPACKED)[int(code)]
+    return Order(OrderKind(kind), int(block or 0))

@@ -17,6 +17,18 @@ EXECUTE = 4
 MISSING_KERNELS = "missing kernels"
 """Name of the region in which the called kernels without a body have their symbols."""
 
+TILE_PROGRAM = "generated tile program"
+"""Name of the region of each tile's program (package.md 1.2)."""
+
+
+def tile_programs(package: Package) -> dict[int, range]:
+    """Addresses of the program of each physical tile."""
+    return {
+        region.physical_tile: range(region.address, region.address + region.size)
+        for region in package.regions
+        if region.name == TILE_PROGRAM
+    }
+
 
 def missing_kernels(package: Package) -> tuple[str, ...]:
     """Symbols that must be linked before the program can run on a card, sorted."""

@@ -9,10 +9,10 @@ import numpy as np
 
 from ipuopt.codegen.host import batches_of, host_exchange, slots_of
 from ipuopt.codegen.isa import WordArray, encode
-from ipuopt.codegen.kernels.names import PREFIX
+from ipuopt.codegen.kernels.names import IN_RUNTIME
 from ipuopt.codegen.package import ALL_TILES, EntryPoint, Package, Region, TileImage
 from ipuopt.codegen.package.check import LOAD_START
-from ipuopt.codegen.package.listing import MISSING_KERNELS
+from ipuopt.codegen.package.listing import MISSING_KERNELS, TILE_PROGRAM
 from ipuopt.codegen.runtime import COMPLETION, PUBLIC, Runtime, runtime
 from ipuopt.codegen.runtime import PREFIX as STATIC
 from ipuopt.codegen.tile.bindings import bindings_of, completion
@@ -28,13 +28,7 @@ from ipuopt.versions import versions
 _STUB_WORDS = 2
 _TRAP = encode("trap", 0)
 """Body of a kernel that is not linked: a card stops there instead of going on with wrong data."""
-_IN_RUNTIME = "static_copy_u32"
-"""The one kernel that the runtime brings (package.md 4.2)."""
-_PROGRAM_REGION, _ROW_REGION, _HOST_REGION = (
-    "generated tile program",
-    "exchange row",
-    "host exchange program",
-)
+_ROW_REGION, _HOST_REGION = "exchange row", "host exchange program"
 
 
 def build_package(built: Built) -> Package:
@@ -63,7 +57,7 @@ def build_package(built: Built) -> Package:
     code = runtime(LOAD_START + WORD_BYTES * _STUB_WORDS, PROGRAM)
     missing = _missing(work)
     kernels = {name: code.stop + WORD_BYTES * place for place, name in enumerate(missing)}
-    kernels[PREFIX + _IN_RUNTIME] = code.symbols["copy_u32"]
+    kernels[IN_RUNTIME] = code.symbols["copy_u32"]
     longest = int(np.diff(programs(work, _unplaced(work, code, kernels))[1]).max())
     logical = np.argsort(PHYSICAL)
     rooms = [Room(t, _linked(code, int(logical[t]), len(missing)), longest) for t in range(TILES)]
@@ -71,7 +65,7 @@ def build_package(built: Built) -> Package:
     words, bounds = programs(work, at)
     images = []
     for room, first, stop in zip(rooms, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        regions.append(Region(room.tile, PROGRAM, WORD_BYTES * (stop - first), _PROGRAM_REGION))
+        regions.append(Region(room.tile, PROGRAM, WORD_BYTES * (stop - first), TILE_PROGRAM))
         segments = room.segments(words[first:stop])
         images.append(TileImage(room.tile, segments, LOAD_START, 0, COMPLETION))
     return Package(
@@ -89,7 +83,7 @@ def build_package(built: Built) -> Package:
 
 def _missing(work: Work) -> list[str]:
     """Called kernels that the runtime does not bring, sorted."""
-    return sorted({*work.runs.names, *work.copies.names} - {PREFIX + _IN_RUNTIME})
+    return sorted({*work.runs.names, *work.copies.names} - {IN_RUNTIME})
 
 
 def _linked(code: Runtime, tile: int, missing: int) -> WordArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from ipuopt.cli.streams import as_json_text, tell
 
 if TYPE_CHECKING:
     from ipuopt.pipeline.execute import Execution
+
+_COUNTS = ("model", "program", "device")
 
 
 @click.command(epilog="Example: ipuopt run runs/mlp-tiny")
@@ -66,15 +69,12 @@ def _content(done: Execution) -> dict[str, Any]:
         }
         for output in done.outputs
     ]
-    phases = [
-        {"name": phase.name, "schedule": phase.schedule, "device": phase.device}
-        for phase in done.phases
-    ]
     return {
         "passed": done.passed,
         "outputs": outputs,
-        "phases": phases,
-        "kernel_calls": dict(sorted(done.kernels.items())),
+        "phases": [asdict(phase) for phase in done.phases],
+        "steps": [asdict(step) for step in done.steps],
+        "kernels": [asdict(kernel) for kernel in done.kernels],
     }
 
 
@@ -82,7 +82,7 @@ def _lines(done: Execution) -> list[str]:
     from ipuopt.cli.table import aligned
     from ipuopt.figures import thousands
 
-    rows = [("exchange phase", "schedule", "device")]
+    rows: list[tuple[str, ...]] = [("exchange phase", "schedule", "device")]
     rows += [
         (phase.name, thousands(phase.schedule), thousands(phase.device)) for phase in done.phases
     ]
@@ -91,12 +91,12 @@ def _lines(done: Execution) -> list[str]:
         (o.name, f"{o.largest_error:.2e}", f"{o.cosine:.6f}", _verdict(o.passed))
         for o in done.outputs
     ]
-    calls = sum(done.kernels.values())
-    return [
-        *aligned(rows),
-        "",
-        *aligned(results),
-        "",
-        f"{calls} kernel calls of {len(done.kernels)} kernels on all tiles",
-        _verdict(done.passed),
+    steps = [
+        ("step of the plan", "model", "program", "device"),
+        *((s.name, *map(thousands, (s.model, s.program, s.device))) for s in done.steps),
+        ("total", *(thousands(sum(getattr(s, key) for s in done.steps)) for key in _COUNTS)),
     ]
+    kernels: list[tuple[str, ...]] = [("kernel", "calls", "program", "device")]
+    kernels += [(k.purpose, *map(thousands, (k.calls, k.program, k.device))) for k in done.kernels]
+    tables = (rows, steps, kernels, results)
+    return [line for table in tables for line in (*aligned(table), "")] + [_verdict(done.passed)]

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from ipuopt.result import Total
 
 _TITLES = ("stage", "heuristic", "solver", "bound", "gap", "proven by", "time")
-_LEFT = ("case", "stage", "phase", "proven by", "exchange phase", "output")
+_LEFT = (
+    *("case", "stage", "phase", "proven by"),
+    *("exchange phase", "step of the plan", "kernel", "output"),
+)
 
 BOUNDED = (
     "The bound of the total is the mapping bound: it holds for every program made of the same "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy.typing as npt
 from ipuopt.codegen.package import read_package
 from ipuopt.device import Simulator
 from ipuopt.errors import InputError
+from ipuopt.pipeline.cycles import KernelCycles, StepCycles, compare_cycles
 from ipuopt.pipeline.reference import reference
 from ipuopt.pipeline.tensors import packed, unpacked
 from ipuopt.program_arrays import load_arrays
@@ -55,21 +55,24 @@ class Execution:
 
     Attributes
     ----------
-    outputs, phases
+    outputs, phases, steps
         In the order of the program.
     kernels
-        How often each kernel was called on all tiles, by symbol.
+        By name of their purpose.
     """
 
     outputs: tuple[Compared, ...]
     phases: tuple[PhaseCycles, ...]
-    kernels: Mapping[str, int]
+    steps: tuple[StepCycles, ...]
+    kernels: tuple[KernelCycles, ...]
 
     @property
     def passed(self) -> bool:
-        """Whether all outputs are close enough and all phases take what the schedule says."""
-        return all(output.passed for output in self.outputs) and all(
-            phase.schedule == phase.device for phase in self.phases
+        """Whether all outputs are close enough, and phases and kernels take what was planned."""
+        return (
+            all(output.passed for output in self.outputs)
+            and all(phase.schedule == phase.device for phase in self.phases)
+            and all(kernel.agrees for kernel in self.kernels)
         )
 
 
@@ -106,7 +109,7 @@ def execute_run(path: Path, *, inputs: Path | None = None, seed: int = 0) -> Exe
             device.call("initialize", packed(built, package.weights, tensors))
         device.call("run", packed(built, package.inputs, tensors))
         content = device.finish()
-        counted, kernels = list(device.machine.phases), dict(device.machine.calls)
+        counted, ledger = list(device.machine.phases), device.machine.ledger
     bindings = [binding for binding in package.outputs if binding.name in known]
     results = unpacked(built, bindings, content)
     expected = reference(workload, given)
@@ -116,7 +119,11 @@ def execute_run(path: Path, *, inputs: Path | None = None, seed: int = 0) -> Exe
         found = f"{path}: found {len(counted)} phases in the package"
         raise InputError(f"{found}, expected {len(steps)} as in the program")
     phases = zip(steps, built.horizon.tolist(), counted, strict=True)
-    return Execution(tuple(outputs), tuple(PhaseCycles(*phase) for phase in phases), kernels)
+    return Execution(
+        tuple(outputs),
+        tuple(PhaseCycles(*phase) for phase in phases),
+        *compare_cycles(built, counted, ledger),
+    )
 
 
 def tensors_of(workload: Workload, file: Path | None, seed: int) -> dict[str, Tensor]:

@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pytest
 
 from ipuopt.codegen.kernels.gemm import accumulate
-from ipuopt.codegen.kernels.meaning import act
 from ipuopt.codegen.kernels.names import gemm_name, transform_name
+from ipuopt.codegen.kernels.table import act
 from ipuopt.errors import InputError
 from ipuopt.layout import LEFT, TRANSPOSED_LEFT, Order, OrderKind
 from ipuopt.orders import element_index

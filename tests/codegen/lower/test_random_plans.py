@@ -11,9 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ipuopt.codegen.check import check
+from ipuopt.codegen.kernels import run_calls
+from ipuopt.codegen.kernels.table import charge
 from ipuopt.codegen.lower import lower
 from ipuopt.layout import ROW_MAJOR, MemoryClass
-from ipuopt.plan import Epochs
+from ipuopt.plan import Epochs, Plan
 from ipuopt.program import Program
 from ipuopt.program_arrays import to_arrays
 
@@ -101,9 +103,20 @@ def test_random_plans_compute_what_numpy_does(tools: Any, options: dict[str, Any
     expected = tools.gelu(tensors["x"] @ tensors["w1"]) @ tensors["w2"]
     np.testing.assert_allclose(result, expected, rtol=1e-8, atol=1e-8)
     assert_no_two_pieces_continue(program)
+    assert_calls_are_charged_as_their_runs(plan, program)
     again = to_arrays(lower(plan))
     for name, array in to_arrays(program).items():
         np.testing.assert_array_equal(array, again[name])
+
+
+def assert_calls_are_charged_as_their_runs(plan: Plan, program: Program) -> None:
+    """Symbol and arguments of a call say as much work as the run."""
+    calls = run_calls(plan, program, np.zeros(len(program.shards), np.int64))
+    charged = [
+        charge(calls.names[symbol], arguments)
+        for symbol, arguments in zip(calls.symbol.tolist(), calls.arguments.tolist(), strict=True)
+    ]
+    assert charged == program.runs.cycles.tolist()
 
 
 def assert_no_two_pieces_continue(program: Program) -> None:

@@ -11,35 +11,46 @@ from click.testing import CliRunner
 
 from ipuopt.cli import main
 from ipuopt.pipeline import execute
+from ipuopt.pipeline.cycles import KernelCycles, StepCycles
 from ipuopt.pipeline.execute import Compared, Execution, PhaseCycles
 
 
+def execution(
+    cosine: float = 0.9995, device: int = 70, error: float = 0.01, charged: int = 44
+) -> Execution:
+    return Execution(
+        (Compared("y", error, cosine),),
+        (PhaseCycles("reduce y", 70, device),),
+        (StepCycles("y", 1_500, 1_600, 1_700),),
+        (KernelCycles("copy", 2, 9, 5), KernelCycles("sum", 3, 44, charged)),
+    )
+
+
 @pytest.mark.parametrize(
-    ("cosine", "device", "error", "verdict"),
+    ("done", "verdict"),
     [
-        (0.9995, 70, 0.01, "PASS"),
-        (0.9985, 70, 0.01, "FAIL"),
-        (0.9995, 71, 0.01, "FAIL"),
-        (0.9995, 70, float("inf"), "FAIL"),
+        (execution(), "PASS"),
+        (execution(cosine=0.9985), "FAIL"),
+        (execution(device=71), "FAIL"),
+        (execution(error=float("inf")), "FAIL"),
+        (execution(charged=45), "FAIL"),
     ],
 )
-def test_verdicts(
-    monkeypatch: pytest.MonkeyPatch, cosine: float, device: int, error: float, verdict: str
-) -> None:
-    outputs = (Compared("y", error, cosine),)
-    done = Execution(outputs, (PhaseCycles("reduce y", 70, device),), {"kernel": 3})
+def test_verdicts(monkeypatch: pytest.MonkeyPatch, done: Execution, verdict: str) -> None:
     monkeypatch.setattr(execute, "execute_run", lambda *_, **__: done)
     outcome = CliRunner().invoke(main, ["run", "somewhere"])
     assert outcome.exit_code == {"PASS": 0, "FAIL": 6}[verdict]
     lines = outcome.stdout.splitlines()
     assert lines[-1] == verdict
-    assert lines[1].split() == ["reduce", "y", "70", str(device)]
+    rows = [line.split() for line in lines]
+    assert rows[1] == ["reduce", "y", "70", str(done.phases[0].device)]
+    assert ["total", "1", "500", "1", "600", "1", "700"] in rows
+    assert ["sum", "3", "44", str(done.kernels[1].device)] in rows
 
 
 def test_json(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers that JSON does not have are null there."""
-    outputs = (Compared("y", float("nan"), float("nan")),)
-    done = Execution(outputs, (PhaseCycles("reduce y", 70, 70),), {"kernel": 3})
+    done = execution(cosine=float("nan"), error=float("nan"))
     monkeypatch.setattr(execute, "execute_run", lambda *_, **__: done)
     outcome = CliRunner().invoke(main, ["run", "somewhere", "--json"])
     assert outcome.exit_code == 6
@@ -49,7 +60,11 @@ def test_json(monkeypatch: pytest.MonkeyPatch) -> None:
         "passed": False,
         "outputs": [{"name": "y", "largest_error": None, "cosine": None, "passed": False}],
         "phases": [{"name": "reduce y", "schedule": 70, "device": 70}],
-        "kernel_calls": {"kernel": 3},
+        "steps": [{"name": "y", "model": 1500, "program": 1600, "device": 1700}],
+        "kernels": [
+            {"purpose": "copy", "calls": 2, "program": 9, "device": 5},
+            {"purpose": "sum", "calls": 3, "program": 44, "device": 44},
+        ],
     }
 
 
@@ -58,7 +73,7 @@ def test_arguments_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def record(path: Path, **arguments: Any) -> Execution:
         seen.update(arguments, path=path)
-        return Execution((), (), {})
+        return Execution((), (), (), ())
 
     monkeypatch.setattr(execute, "execute_run", record)
     CliRunner().invoke(main, ["run", "a", "--inputs", "b.npz", "--seed", "4"])
