@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import Protocol
 
 import numpy as np
 
-from ipuopt.limits import Limits
-from ipuopt.models.assignment.heuristics import Place, Searchable
+from ipuopt.models.assignment.heuristics import Searchable
 from ipuopt.models.assignment.messages import FloatArray
 from ipuopt.models.assignment.multipliers import Ascent, priced
 from ipuopt.models.assignment.presolve import Presolved
 from ipuopt.models.assignment.problem import FORBIDDEN, IntArray
+from ipuopt.models.assignment.run import Run
 
 SHARES = (1.0, 0.5, 0.0)
 """Shares of the prices that count, one after the other in a round."""
@@ -27,20 +26,8 @@ WORSE = 1.005
 """A round begins at the best labels again when the last one ended above so many times their cost."""
 
 
-class Incumbents(Protocol):
-    """Takes solutions."""
-
-    limits: Limits
-
-    def offer(self, strategy: IntArray) -> None:
-        """Check and keep one."""
-
-    def settled(self) -> bool:
-        """Whether the best one is good enough."""
-
-
 class Rounds:
-    """State of the search.
+    """State of the search; it starts at the labels that messages and prices suggest.
 
     Attributes
     ----------
@@ -48,23 +35,16 @@ class Rounds:
         Best labels that fit; None before there are any.
     """
 
-    def __init__(
-        self, run: Incumbents, left: Presolved, searchable: Searchable, ascent: Ascent
-    ) -> None:
+    def __init__(self, run: Run, left: Presolved, searchable: Searchable, ascent: Ascent) -> None:
         self.best: IntArray | None = None
         self._run, self._left, self._searchable, self._ascent = run, left, searchable, ascent
         self._prices: FloatArray = ascent.best
         self._cost: int | None = None
-        self._place: Place | None = None
         self._forests = max(200, len(left.graph.first) // 3)
         self._seed = run.limits.seed * 1_000_003
         self._over = 4.0
-
-    def begin(self) -> None:
-        """Start at the labels that messages and prices suggest."""
-        cost = priced(self._left.graph, self._prices)
-        labels = self._searchable.decode(self._ascent.passing, cost)
-        self._place = self._searchable.place(labels)
+        labels = searchable.decode(ascent.passing, priced(left.graph, self._prices))
+        self._place = searchable.place(labels)
         self._keep()
 
     def tight_rows(self, most: int) -> IntArray:
@@ -72,8 +52,9 @@ class Rounds:
         order = np.argsort(-self._prices, kind="stable")[:most]
         return np.sort(order[self._prices[order] > 0.0])
 
-    def affordable(self, limits: Limits) -> int:
+    def affordable(self) -> int:
         """Rounds of a repeatable run; others end by the clock."""
+        limits = self._run.limits
         if not limits.deterministic:
             return 1 << 40
         seconds = min(limits.budget_s, 3600.0) / 2
@@ -81,16 +62,14 @@ class Rounds:
 
     def go(self, until: float, rounds: int) -> None:
         """Search until a time or for a number of rounds."""
-        place, searchable = self._place, self._searchable
-        if place is None:
-            return
+        searchable = self._searchable
         deterministic = self._run.limits.deterministic
         for number in range(rounds):
             if not deterministic:  # another thread may have raised the bound with better ones
                 self._prices = self._ascent.best
             for share in SHARES:
                 prices = self._prices * share
-                over = searchable.use(place.labels) > 0
+                over = searchable.use(self._place.labels) > 0
                 if over.any():
                     # What does not fit yet is made ever dearer until it goes.
                     self._over *= 2.0
@@ -99,20 +78,19 @@ class Rounds:
                 self._seed += 1
                 cost = priced(self._left.graph, prices)
                 size = SIZES[number % len(SIZES)]
-                searchable.improve(place, cost, self._forests, size, self._seed)
+                searchable.improve(self._place, cost, self._forests, size, self._seed)
                 if over.any():
-                    place = self._place = searchable.place(place.labels)
+                    self._place = searchable.place(self._place.labels)
                 self._keep()
                 late = time.monotonic() > until and not deterministic
-                if late or self._run.limits.expired() or self._run.settled():
+                if late or self._run.done():
                     return
-            ended = searchable.cost(place.labels)
+            ended = searchable.cost(self._place.labels)
             if self._cost is not None and self.best is not None and ended > WORSE * self._cost:
-                place = self._place = searchable.place(self.best)
+                self._place = searchable.place(self.best)
 
     def _keep(self) -> None:
         """Offer the labels if they fit and are the best."""
-        assert self._place is not None
         labels, searchable = self._place.labels, self._searchable
         if (searchable.use(labels) > 0).any():
             return

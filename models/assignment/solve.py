@@ -126,7 +126,6 @@ def _bound_and_search(run: Run, left: Presolved, backend: str) -> None:
     _ascend(run, ascent, first if limits.deterministic else passes, until)
     ascent.sweep_at(ascent.best)
     rounds = Rounds(run, left, searchable, ascent)
-    rounds.begin()
     if small and backend != "heuristic" and not run.done():
         rounds.go(until + 0.1 * limits.remaining_s(), 10)
         _exact(run, left, searchable, rounds.tight_rows(MANY_ROWS), rounds.best)
@@ -138,10 +137,10 @@ def _bound_and_search(run: Run, left: Presolved, backend: str) -> None:
             target=_ascend, args=(run, ascent, passes - first, deadline), daemon=True
         )
         other.start()
-        rounds.go(deadline, rounds.affordable(limits))
+        rounds.go(deadline, rounds.affordable())
         other.join()
     else:
-        rounds.go(deadline, rounds.affordable(limits))
+        rounds.go(deadline, rounds.affordable())
 
 
 def _passes(limits: Limits, graph: Graph) -> int:
@@ -201,7 +200,7 @@ def _exact(
             return
         labels = model.read(outcome.values)
         use = searchable.use(labels)
-        broken = peaks(use, 1)
+        broken = peaks(use)
         if not len(broken):
             run.offer(left.lift(labels))
             return
