@@ -7,6 +7,7 @@ import numpy as np
 from ipuopt.compiled import kernel
 from ipuopt.models.assignment.graph import Graph, Memory, offsets
 from ipuopt.models.assignment.problem import FORBIDDEN, IntArray
+from ipuopt.models.assignment.range_tree import largest, range_tree
 
 
 def possible_labels(graph: Graph) -> IntArray:
@@ -18,10 +19,11 @@ def possible_labels(graph: Graph) -> IntArray:
     keep = (graph.cost < FORBIDDEN).astype(np.int64)
     memory = graph.memory
     if len(memory.node):
-        least = _least_room(memory.room, memory.start, memory.stop)
-        _fit(graph.first, memory.node, memory.first, memory.usage, least, keep)
+        pieces = (memory.node, memory.start, memory.stop, memory.first, memory.usage)
+        _fit(graph.first, *pieces, *range_tree(-memory.room), keep)
     columns = (graph.first, graph.tail, graph.head, graph.table_first, graph.table)
-    while _sweep(*columns, keep):
+    seen = np.zeros(graph.widest, dtype=np.int64)
+    while _sweep(*columns, keep, seen):
         pass
     return keep
 
@@ -57,13 +59,10 @@ def _sweep(
     table_first: IntArray,
     table: IntArray,
     keep: IntArray,
+    seen: IntArray,
 ) -> bool:
     """Unmark labels without a partner on some edge; whether there were any."""
     changed = False
-    most = 1
-    for node in range(len(first) - 1):
-        most = max(most, first[node + 1] - first[node])
-    seen = np.zeros(most, dtype=np.int64)
     for edge in range(len(tail)):
         a, b = first[tail[edge]], first[head[edge]]
         rows, columns = first[tail[edge] + 1] - a, first[head[edge] + 1] - b
@@ -88,41 +87,23 @@ def _sweep(
 
 
 @kernel
-def _least_room(room: IntArray, start: IntArray, stop: IntArray) -> IntArray:
-    """Least room within the rows of every piece."""
-    block = 64
-    blocks = np.empty(len(room) // block + 1, dtype=np.int64)
-    for number in range(len(blocks)):
-        rows = room[number * block : (number + 1) * block]
-        blocks[number] = rows.min() if len(rows) else 0
-    least = np.empty(len(start), dtype=np.int64)
-    for piece in range(len(start)):
-        row, value = start[piece], room[start[piece]]
-        while row < stop[piece]:
-            if row % block == 0 and row + block <= stop[piece]:
-                value = min(value, blocks[row // block])
-                row += block
-            else:
-                value = min(value, room[row])
-                row += 1
-        least[piece] = value
-    return least
-
-
-@kernel
 def _fit(
     first: IntArray,
     node: IntArray,
+    start: IntArray,
+    stop: IntArray,
     piece_first: IntArray,
     usage: IntArray,
-    least: IntArray,
+    most: IntArray,
+    added: IntArray,
     keep: IntArray,
 ) -> None:
     """Unmark labels of which one piece does not fit the room beside the least of all others."""
     for piece in range(len(node)):
         at, begin = first[node[piece]], piece_first[piece]
+        room = -largest(most, added, start[piece], stop[piece])
         for label in range(piece_first[piece + 1] - begin):
-            if usage[begin + label] > least[piece]:
+            if usage[begin + label] > room:
                 keep[at + label] = 0
 
 

@@ -157,10 +157,10 @@ def _memory(memory: Memory, mapping: Mapping, sizes: IntArray) -> Memory:
     keys = np.stack((node, memory.start, memory.stop))
     order = np.lexsort(keys[::-1])
     keys = keys[:, order]
-    differs = np.any(keys[:, 1:] != keys[:, :-1], axis=0)
+    begins = np.ones(len(order), dtype=np.bool_)
+    begins[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
     place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.concatenate((np.zeros(min(1, len(order)), np.int64), np.cumsum(differs)))
-    begins = np.flatnonzero(np.concatenate((np.ones(min(1, len(order)), np.bool_), differs)))
+    place[order] = np.cumsum(begins) - 1
     node, start, stop = keys[:, begins]
     counts = np.where(node >= 0, np.append(sizes, 0)[node], 1)
     first = offsets(counts)

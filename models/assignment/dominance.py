@@ -10,31 +10,20 @@ from __future__ import annotations
 import numpy as np
 
 from ipuopt.compiled import kernel
-from ipuopt.models.assignment.graph import Graph, offsets
+from ipuopt.models.assignment.graph import Graph
 from ipuopt.models.assignment.problem import FORBIDDEN, IntArray
 
 EFFORT = 400_000_000
 """Cells that are compared at most in one pass."""
 
 
-def links_of(nodes: int, tail: IntArray, head: IntArray) -> tuple[IntArray, IntArray]:
-    """Edges of every node, ascending: those of node ``i`` from ``first[i]`` to ``first[i + 1]``."""
-    ends = np.concatenate((tail, head))
-    edges = np.tile(np.arange(len(tail)), 2)
-    order = np.lexsort((edges, ends))
-    return offsets(np.bincount(ends, minlength=nodes)), edges[order]
-
-
 def undominated(graph: Graph) -> IntArray:
     """Mark the labels that no other one stands in for, shape ``(labels,)``."""
-    nodes = len(graph.first) - 1
-    link_first, link = links_of(nodes, graph.tail, graph.head)
-    piece_first = np.searchsorted(graph.memory.node, np.arange(nodes + 1))
     keep = np.ones(graph.first[-1], dtype=np.int64)
     _compare(
         (graph.first, graph.cost, graph.tail, graph.table_first, graph.table),
-        (link_first, link),
-        (piece_first, graph.memory.first, graph.memory.usage),
+        graph.links(),
+        (graph.pieces(), graph.memory.first, graph.memory.usage),
         keep,
         EFFORT,
     )

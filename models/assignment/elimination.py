@@ -169,18 +169,14 @@ def _minimise(
                 value, chosen = 4 * FORBIDDEN, 0
                 for label in range(size):
                     total = cost[begin + label]
-                    if links[at, 0] >= 0:
-                        edge = links[at, 0]
-                        if tail[edge] == node:
-                            total += table[table_first[edge] + label * rows + row]
-                        else:
-                            total += table[table_first[edge] + row * size + label]
-                    if links[at, 1] >= 0:
-                        edge = links[at, 1]
-                        if tail[edge] == node:
-                            total += table[table_first[edge] + label * columns + column]
-                        else:
-                            total += table[table_first[edge] + column * size + label]
+                    for edge, width_of, other in (
+                        (links[at, 0], rows, row),
+                        (links[at, 1], columns, column),
+                    ):
+                        if edge >= 0 and tail[edge] == node:
+                            total += table[table_first[edge] + label * width_of + other]
+                        elif edge >= 0:
+                            total += table[table_first[edge] + other * size + label]
                     if total < value:
                         value, chosen = total, label
                 least[cell] = min(value, FORBIDDEN)

@@ -43,8 +43,7 @@ class Model:
         graph = self.graph
         values = np.zeros(len(self.milp.cost))
         values[graph.first[:-1] + labels] = 1.0
-        cell = graph.table_first[:-1] + labels[graph.tail] * graph.sizes[graph.head]
-        chosen = np.searchsorted(self.pairs, cell + labels[graph.head])
+        chosen = np.searchsorted(self.pairs, graph.cells(labels))
         values[len(graph.cost) + chosen] = 1.0
         return values
 
@@ -83,9 +82,9 @@ def build(graph: Graph, memory_rows: IntArray) -> Model:
     return Model(milp, graph, pairs)
 
 
-def peaks(use: IntArray, least: int) -> IntArray:
-    """Rows of the largest use of every stretch of rows whose use is ``least`` or more."""
-    above = np.concatenate(([0], (use >= least).astype(np.int64), [0]))
+def peaks(use: IntArray) -> IntArray:
+    """Rows of the largest use of every stretch of rows whose use is positive."""
+    above = np.concatenate(([0], (use > 0).astype(np.int64), [0]))
     begins, ends = np.flatnonzero(np.diff(above) > 0), np.flatnonzero(np.diff(above) < 0)
     spans = zip(begins.tolist(), ends.tolist(), strict=True)
     return np.array([b + int(use[b:e].argmax()) for b, e in spans], dtype=np.int64)

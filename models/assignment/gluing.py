@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ipuopt.compiled import kernel
-from ipuopt.models.assignment.contract import Mapping
+from ipuopt.models.assignment.contract import Mapping, identity
 from ipuopt.models.assignment.graph import Graph, offsets
 from ipuopt.models.assignment.problem import FORBIDDEN, IntArray
 
@@ -19,19 +19,19 @@ def glue(graph: Graph) -> tuple[Mapping, IntArray] | None:
     nodes = len(graph.first) - 1
     root = np.arange(nodes)
     # Label of the root for every label, at the labels of its node.
-    label = np.arange(graph.first[-1]) - np.repeat(graph.first[:-1], graph.sizes)
+    own = identity(graph).label
+    label = own.copy()
     keep = np.ones(graph.first[-1], dtype=np.int64)
     columns = (graph.first, graph.tail, graph.head, graph.table_first, graph.table)
-    if not _union(*columns, root, label, keep):
+    partner, used = np.zeros((2, graph.widest), dtype=np.int64)
+    if not _union(*columns, root, label, keep, partner, used):
         return None
     is_root = root == np.arange(nodes)
     number = np.cumsum(is_root) - 1
     node = number[root]
     # Old label for every label of the new node: the inverse.
     inverse = np.empty_like(label)
-    inverse[np.repeat(graph.first[:-1], graph.sizes) + label] = np.arange(
-        graph.first[-1]
-    ) - np.repeat(graph.first[:-1], graph.sizes)
+    inverse[np.repeat(graph.first[:-1], graph.sizes) + label] = own
     marks = keep[np.repeat(is_root, graph.sizes)]
     return Mapping(node, offsets(graph.sizes), inverse), marks
 
@@ -46,14 +46,11 @@ def _union(
     root: IntArray,
     label: IntArray,
     keep: IntArray,
+    partner: IntArray,
+    used: IntArray,
 ) -> bool:
     """Union by bijections; at the end every node knows its root and the root's labels."""
     found = False
-    most = 1
-    for node in range(len(first) - 1):
-        most = max(most, first[node + 1] - first[node])
-    partner = np.zeros(most, dtype=np.int64)
-    used = np.zeros(most, dtype=np.int64)
     for edge in range(len(tail)):
         a, b = tail[edge], head[edge]
         size = first[a + 1] - first[a]

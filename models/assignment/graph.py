@@ -77,6 +77,27 @@ class Graph:
         """Labels of every node."""
         return np.diff(self.first)
 
+    @property
+    def widest(self) -> int:
+        """Most labels of a node, at least 1."""
+        return int(self.sizes.max(initial=1))
+
+    def links(self) -> tuple[IntArray, IntArray]:
+        """Edges of every node, ascending: node ``i`` has those from ``first[i]`` to ``first[i + 1]``."""
+        ends = np.concatenate((self.tail, self.head))
+        edges = np.tile(np.arange(len(self.tail)), 2)
+        order = np.lexsort((edges, ends))
+        return offsets(np.bincount(ends, minlength=len(self.first) - 1)), edges[order]
+
+    def pieces(self) -> IntArray:
+        """First piece of memory of every node, and the end of the last."""
+        return np.searchsorted(self.memory.node, np.arange(len(self.first)))
+
+    def cells(self, labels: IntArray) -> IntArray:
+        """Place in ``table`` of the pair that ``labels`` choose on every edge."""
+        row = labels[self.tail] * self.sizes[self.head]
+        return self.table_first[:-1] + row + labels[self.head]
+
 
 def offsets(sizes: IntArray) -> IntArray:
     """Begin of every part in a row of parts of these sizes, and the end of the last."""

@@ -20,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ipuopt.compiled import kernel
-from ipuopt.models.assignment.dominance import links_of
 from ipuopt.models.assignment.graph import Graph, offsets
 from ipuopt.models.assignment.problem import FORBIDDEN, IntArray
 
@@ -63,7 +62,7 @@ class Passing:
         """No message yet."""
         sizes = graph.sizes
         to_tail_first, to_head_first = offsets(sizes[graph.tail]), offsets(sizes[graph.head])
-        link_first, link = links_of(len(sizes), graph.tail, graph.head)
+        link_first, link = graph.links()
         table = np.where(graph.table < FORBIDDEN, graph.table, np.inf)
         turned = np.empty_like(table)
         _turn(graph.table_first, sizes[graph.tail], sizes[graph.head], table, turned)

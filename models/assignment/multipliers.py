@@ -40,8 +40,14 @@ class Ascent:
     ----------
     graph
         What is bounded.
-    prices, bound
-        The best so far, bound in floating point.
+    passing
+        Messages of the last pass.
+    prices
+        Of the next pass.
+    bound, best
+        Highest bound of a pass so far, in floating point, and the prices of that pass.
+    step, passes
+        Length of the next step of the prices; passes so far.
     """
 
     graph: Graph
@@ -79,8 +85,8 @@ class Ascent:
         """Whether the steps have become too short to matter."""
         return self.step < SMALLEST_STEP
 
-    def advance(self, target: float) -> float:
-        """One pass and one step of the prices towards a bound of ``target``; returns the bound."""
+    def advance(self, target: float) -> None:
+        """One pass and one step of the prices towards a bound of ``target``."""
         graph, memory = self.graph, self.graph.memory
         cost = priced(graph, self.prices)
         self._used = self.prices
@@ -93,15 +99,15 @@ class Ascent:
         else:
             self._failures += 1
         if not len(memory.node):
-            return bound
+            return
         if self._failures >= PATIENCE:
             self.step, self._failures = self.step * SHORTER, 0
-        change = np.zeros(len(self._room) + 1)
         if self.passes <= SETTLE and bound - before > SETTLED * abs(bound):
-            return bound
+            return
         if self.passes % 16 == 0 or self._warmth == 0.0:
             positive = self._moved[self._moved > 0.0]
             self._warmth = WARMTH * float(np.median(positive)) if len(positive) else 1.0
+        change = np.zeros(len(self._room) + 1)
         _expect(graph.first, memory.node, memory.start, memory.stop, memory.first, memory.usage,
                 self._moved, self._warmth, change)  # fmt: skip
         excess = np.cumsum(change)[:-1] - self._room
@@ -110,7 +116,6 @@ class Ascent:
         if square > 0.0:
             length = self.step * max(target - bound, 0.002 * abs(target)) / square
             self.prices = np.maximum(0.0, self.prices + length * excess)
-        return bound
 
 
 def priced(graph: Graph, prices: FloatArray) -> FloatArray:

@@ -54,40 +54,49 @@ def presolve(graph: Graph, expired: Callable[[], bool] = _never) -> Presolved | 
     """
     steps: list[_Step] = []
     while True:
-        before = len(graph.cost), len(graph.tail), len(graph.memory.node), len(steps)
-        keep = possible_labels(graph)
-        if len(keep) and not np.add.reduceat(keep, graph.first[:-1]).all():
+        before = _size(graph)
+        kept = _without(graph, possible_labels(graph), steps)
+        if kept is None or (kept.memory.room < 0).any():
             return None
-        step = kept_labels(graph, keep)
-        graph = contract(graph, step)
-        if (graph.memory.room < 0).any():
-            return None
-        steps.append(step)
+        graph = kept
         if expired():
             break
         graph = replace(normalised(graph), memory=_binding(graph))
         glued = glue(graph)
         if glued is not None:
-            graph = contract(graph, glued[0])
-            steps.append(glued[0])
-            if not glued[1].all():
-                if not np.add.reduceat(glued[1], graph.first[:-1]).all():
+            mapping, keep = glued
+            graph = contract(graph, mapping)
+            steps.append(mapping)
+            if not keep.all():
+                kept = _without(graph, keep, steps)
+                if kept is None:
                     return None
-                step = kept_labels(graph, glued[1])
-                graph = contract(graph, step)
-                steps.append(step)
+                graph = kept
             continue
         keep = undominated(graph)
         if not keep.all():
-            step = kept_labels(graph, keep)
-            graph = contract(graph, step)
-            steps.append(step)
+            kept = _without(graph, keep, steps)
+            assert kept is not None  # labels stand in for each other: one of every node stays
+            graph = kept
         while (found := eliminate(graph)) is not None:
-            graph = found[0]
-            steps.append(found[1])
-        if (len(graph.cost), len(graph.tail), len(graph.memory.node)) == before[:3]:
+            graph, step = found
+            steps.append(step)
+        if _size(graph) == before:
             break
     return Presolved(graph, tuple(steps))
+
+
+def _size(graph: Graph) -> tuple[int, int, int]:
+    return len(graph.cost), len(graph.tail), len(graph.memory.node)
+
+
+def _without(graph: Graph, keep: IntArray, steps: list[_Step]) -> Graph | None:
+    """Leave out the labels that are not marked, as a further step; None if a node has none left."""
+    if len(keep) and not np.add.reduceat(keep, graph.first[:-1]).all():
+        return None
+    step = kept_labels(graph, keep)
+    steps.append(step)
+    return contract(graph, step)
 
 
 def _binding(graph: Graph) -> Memory:

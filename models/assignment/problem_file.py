@@ -19,6 +19,7 @@ import numpy as np
 import orjson
 
 from ipuopt.errors import InputError
+from ipuopt.models.assignment.graph import offsets
 from ipuopt.models.assignment.problem import LARGEST, IntArray, Problem
 
 _RANGE = f"an integer from 0 to {LARGEST - 1}"
@@ -57,7 +58,7 @@ def load_problem(path: Path) -> Problem:
     _expect(f"{at}.nodes.costs", strategies == 0, costs, "at least one strategy")
     usage, used = _rows(f"{at}.nodes.usages", usages)
     _lengths(f"{at}.nodes.usages", used, strategies, "usages, one a strategy")
-    first = _offsets(strategies)
+    first = offsets(strategies)
     columns = _edges(f"{at}.edges", ends, tables, strategies, first, cost)
     limit = problem.get("usage_limit")
     if limit is not None and (type(limit) is not int or not 0 <= limit < LARGEST):
@@ -123,10 +124,6 @@ def _rows(where: str, rows: Sequence[Any]) -> tuple[IntArray, IntArray]:
     return np.array(flat, dtype=np.int64), sizes
 
 
-def _offsets(sizes: IntArray) -> IntArray:
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
-
-
 def _expect(where: str, wrong: Any, rows: Sequence[Any], expected: str) -> None:
     if wrong.any():
         at = int(wrong.argmax())
@@ -150,14 +147,14 @@ def _edges(
     """Tail, head, offsets and tables of the edges between two nodes; adds the others to ``cost``."""
     flat, degree = _rows(f"{where}.nodes", ends)
     _expect(f"{where}.nodes", (degree < 1) | (degree > 2), ends, "one or two nodes")
-    begin = _offsets(degree)[:-1]
+    begin = offsets(degree)[:-1]
     tail, head = flat[begin], flat[begin + degree - 1]
     missing = np.maximum(tail, head) >= len(strategies)
     _expect(f"{where}.nodes", missing, ends, f"nodes from 0 to {len(strategies) - 1}")
     table, cells = _rows(f"{where}.costs", tables)
     wanted = strategies[tail] * np.where(degree == 2, strategies[head], 1)
     _lengths(f"{where}.costs", cells, wanted, "costs, one a pair of strategies")
-    table_first = _offsets(cells)
+    table_first = offsets(cells)
     pairs = tail != head
     for edge in np.flatnonzero(~pairs).tolist():
         count = int(strategies[tail[edge]])
@@ -170,7 +167,7 @@ def _edges(
                 f"{LARGEST - 1}, expected less"
             )
     kept = _kept(table, np.repeat(pairs, cells))
-    return tail[pairs], head[pairs], _offsets(cells[pairs]), kept
+    return tail[pairs], head[pairs], offsets(cells[pairs]), kept
 
 
 def _kept(table: IntArray, keep: Any) -> IntArray:
