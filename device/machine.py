@@ -9,8 +9,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from ipuopt.codegen.isa import encode
 from ipuopt.codegen.kernels.names import IN_RUNTIME
-from ipuopt.codegen.kernels.table import act
+from ipuopt.codegen.kernels.table import act, has_body
 from ipuopt.codegen.package import Package
 from ipuopt.codegen.package.listing import missing_kernels, tile_programs
 from ipuopt.device import code, fabric, marks, packets
@@ -22,11 +23,12 @@ from ipuopt.layout import IntArray
 from ipuopt.target import registers as special
 from ipuopt.target.constants import TILES, WORD_BYTES
 from ipuopt.target.fabric import PHYSICAL, BoolArray, Int8Array, direction, time_to_mux
-from ipuopt.target.memory import BASE, SIZE
+from ipuopt.target.memory import BASE, EXECUTABLE_END, SIZE
 
 Table = TypeVar("Table", IntArray, Int8Array)
 _RETURN, _OUTPUT = 10, 2
 _ARGUMENTS = 8
+_TRAP = encode("trap", 0)[0]
 
 
 def _by_physical(table: Table) -> Table:
@@ -99,7 +101,15 @@ class Machine:
                 content[start : start + len(segment.data)] = np.frombuffer(segment.data, np.uint8)
             machine.place[image.physical_tile] = min(s.address for s in image.segments)
         missing = set(missing_kernels(package))
-        machine._kernels = {at: name for name, at in package.symbols if name in missing}
+        linked = {
+            at: name
+            for name, at in package.symbols
+            if has_body(name) and name not in missing and BASE <= at < EXECUTABLE_END
+        }
+        # Linked bodies use instructions that are not simulated: their meanings stand in for them.
+        for at in linked:
+            memory[:, (at - BASE) // WORD_BYTES] = _TRAP
+        machine._kernels = linked | {at: name for name, at in package.symbols if name in missing}
         machine._programs = tile_programs(package)
         machine._copying = dict(package.symbols).get(IN_RUNTIME, -1)
         return machine

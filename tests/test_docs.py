@@ -23,7 +23,7 @@ from ipuopt.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
-    *("solve", "peer-model", "check", "report", "compare", "inspect", "run", "log"),
+    *("solve", "peer-model", "check", "report", "compare", "inspect", "package", "run", "log"),
     *("exchange", "place", "assign", "versions"),
 )
 LINKED = ("README.md", "examples")

@@ -85,6 +85,11 @@ def _find(name: str) -> tuple[Entry, re.Match[str]]:
     raise InputError(f"kernel {name}: found no meaning of it, expected a kernel of the table")
 
 
+def has_body(name: str) -> bool:
+    """Whether a symbol is that of a kernel whose body is code of its own, which :func:`act` replaces."""
+    return any(entry.meaning and entry.pattern.fullmatch(name) for entry in _KERNELS)
+
+
 def purpose(name: str) -> str:
     """What a kernel is called for; raises as :func:`act` for an unknown symbol."""
     return _find(name)[0].purpose

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from ipuopt.codegen.isa import disassemble
+from ipuopt.codegen.kernels.names import PREFIX
 from ipuopt.codegen.package.check import load_violations
 from ipuopt.codegen.package.records import ALL_TILES, Package, Segment, TileImage
+from ipuopt.codegen.runtime import PREFIX as STATIC
 from ipuopt.errors import InputError
 
 EXECUTE = 4
@@ -42,6 +44,25 @@ def missing_kernels(package: Package) -> tuple[str, ...]:
     )
 
 
+def linked_kernels(package: Package) -> tuple[str, ...]:
+    """Symbols of kernels with a body, sorted; the runtime's own are no kernels.
+
+    What objects define beside kernels under names like theirs counts too.
+    """
+    missing = missing_kernels(package)
+    names = {name for name, _ in package.symbols if name.startswith(PREFIX)}
+    return tuple(sorted(name for name in names - {*missing} if not name.startswith(STATIC)))
+
+
+def kernel_lines(content: Mapping[str, Any]) -> Iterator[str]:
+    """What a summary says of the bodies of kernels."""
+    missing, linked = content["missingKernels"], content["linkedKernels"]
+    if missing:
+        yield f"simulator only: {len(missing)} kernels have no body: {', '.join(missing)}"
+    elif linked:
+        yield f"all kernels have a body: {', '.join(linked)}"
+
+
 def summary(package: Package) -> dict[str, Any]:
     """Counts of a package, and whether it can be loaded and run on a card."""
     obstacle = next(load_violations(package), None)
@@ -57,6 +78,7 @@ def summary(package: Package) -> dict[str, Any]:
         "loadable": obstacle is None,
         "obstacle": obstacle,
         "missingKernels": list(missing_kernels(package)),
+        "linkedKernels": list(linked_kernels(package)),
     }
 
 

@@ -18,9 +18,12 @@ __all__ = [
     "HOST_STAGING",
     "PREFIX",
     "PUBLIC",
+    "SEED_STEP",
     "WORKER_STACK_BASE",
     "Runtime",
+    "places",
     "runtime",
+    "seeds",
 ]
 
 PREFIX = "ipu_stack_static_"
@@ -45,8 +48,8 @@ WORKER_STACK_BASE = 0x580E0
 """Base of worker 0; the others follow every 0x100 (package.md 2)."""
 HOST_PACKETS, HOST_CLOSE, HOST_STAGING = 0x50000, 0x50160, 0x50180
 """Host exchange aperture: packet words, target of close packets, received data (package.md 2)."""
-_SEED_STEP = 8
-"""Seeds leave three bits to the number of the worker (package.md 3.1)."""
+SEED_STEP = 8
+"""Between the seeds of two tiles: three bits are left to the number of the worker (package.md 3.1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ class Runtime:
         words = self.words.copy()
         for name in ("context_seed", "next_seed"):
             place = (self.symbols[name] - self.address) // WORD_BYTES
-            words[place] += np.uint32(_SEED_STEP * tile)
+            words[place] += np.uint32(SEED_STEP * tile)
         return words
 
 
@@ -86,16 +89,23 @@ def _source() -> str:
     return (resources.files(__package__) / "runtime.s").read_text("utf-8")
 
 
-def runtime(address: int, program: int) -> Runtime:
-    """The runtime at ``address``, for a tile program that starts at ``program``."""
-    outer = {
+def places(program: int) -> dict[str, int]:
+    """Names outside the code that are the same on all tiles, for a program that starts there."""
+    return {
         "program": program,
         "completion": COMPLETION,
         "worker_stack_base": WORKER_STACK_BASE,
-        "worker_sync_context": 0,
-        "prng_seed": _SEED_STEP,
-        "host_packets": HOST_PACKETS,
         "host_staging": HOST_STAGING,
     }
+
+
+def seeds() -> dict[str, int]:
+    """Names that stand for another number on each tile: that of logical tile 0."""
+    return {"worker_sync_context": 0, "prng_seed": SEED_STEP}
+
+
+def runtime(address: int, program: int) -> Runtime:
+    """The runtime at ``address``, for a tile program that starts at ``program``."""
+    outer = {**places(program), **seeds(), "host_packets": HOST_PACKETS}
     code = assemble(_source(), address, outer)
     return Runtime(address, np.array(code.words, np.uint32), dict(code.labels))

@@ -1,11 +1,13 @@
 """Programs of the tiles: what a package's images are made of (``package.md`` 2, 3).
 
 :mod:`~ipuopt.codegen.tile.stream` writes the steps of all tiles at once, :mod:`~ipuopt.codegen.tile.room`
-gives code and rows their addresses, :mod:`~ipuopt.codegen.tile.build` puts a package together.
+gives code and rows their addresses, :mod:`~ipuopt.codegen.tile.code` is what all tiles share,
+:mod:`~ipuopt.codegen.tile.build` puts a package together.
 """
 
 from __future__ import annotations
 
 from ipuopt.codegen.tile.build import build_package
+from ipuopt.codegen.tile.code import taken_names
 
-__all__ = ["build_package"]
+__all__ = ["build_package", "taken_names"]

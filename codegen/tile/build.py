@@ -8,15 +8,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from ipuopt.codegen.host import batches_of, host_exchange, slots_of
-from ipuopt.codegen.isa import WordArray, encode
-from ipuopt.codegen.kernels.names import IN_RUNTIME
-from ipuopt.codegen.package import ALL_TILES, EntryPoint, Package, Region, TileImage
+from ipuopt.codegen.isa import WordArray
+from ipuopt.codegen.link import Library
+from ipuopt.codegen.package import EntryPoint, Package, Region, TileImage
 from ipuopt.codegen.package.check import LOAD_START
-from ipuopt.codegen.package.listing import MISSING_KERNELS, TILE_PROGRAM
-from ipuopt.codegen.runtime import COMPLETION, PUBLIC, Runtime, runtime
-from ipuopt.codegen.runtime import PREFIX as STATIC
+from ipuopt.codegen.package.listing import TILE_PROGRAM
+from ipuopt.codegen.runtime import COMPLETION
 from ipuopt.codegen.tile.bindings import bindings_of, completion
-from ipuopt.codegen.tile.room import PROGRAM, Room, words_of
+from ipuopt.codegen.tile.code import Code, code_of
+from ipuopt.codegen.tile.room import Room, words_of
 from ipuopt.codegen.tile.work import Addresses, Place, Work, programs, work_of
 from ipuopt.errors import InputError
 from ipuopt.result import Built
@@ -25,25 +25,24 @@ from ipuopt.target.fabric import PHYSICAL
 from ipuopt.target.memory import SUPPORT_END
 from ipuopt.versions import versions
 
-_STUB_WORDS = 2
-_TRAP = encode("trap", 0)
-"""Body of a kernel that is not linked: a card stops there instead of going on with wrong data."""
 _ROW_REGION, _HOST_REGION = "exchange row", "host exchange program"
 
 
-def build_package(built: Built) -> Package:
-    """Package of a program; kernels have symbols and no bodies.
+def build_package(built: Built, library: Library | None = None) -> Package:
+    """Package of a program.
 
     Parameters
     ----------
     built
         A program that its checkers accept.
+    library
+        Objects with bodies of kernels; those that it does not define have symbols and no bodies.
 
     Raises
     ------
     InputError
-        If data lie where code has to, or code, rows and host tables of a tile do not fit below its
-        data, with tile and bytes.
+        If data lie where code has to, objects cannot be linked, or code, rows and host tables of a
+        tile do not fit below its data, with tile and bytes.
     CheckError
         If a schedule cannot be encoded.
     """
@@ -54,18 +53,16 @@ def build_package(built: Built) -> Package:
     inputs, weights, outputs = bindings_of(built)
     batches = (batches_of(weights), batches_of(inputs), batches_of(outputs))
     work = work_of(built, batches, slots_of(*batches))
-    code = runtime(LOAD_START + WORD_BYTES * _STUB_WORDS, PROGRAM)
-    missing = _missing(work)
-    kernels = {name: code.stop + WORD_BYTES * place for place, name in enumerate(missing)}
-    kernels[IN_RUNTIME] = code.symbols["copy_u32"]
-    longest = int(np.diff(programs(work, _unplaced(work, code, kernels))[1]).max())
+    code = code_of(sorted({*work.runs.names, *work.copies.names}), library)
+    longest = int(np.diff(programs(work, _unplaced(work, code))[1]).max())
     logical = np.argsort(PHYSICAL)
-    rooms = [Room(t, _linked(code, int(logical[t]), len(missing)), longest) for t in range(TILES)]
-    at, regions = _placed(work, code, kernels, rooms)
+    rooms = [Room(tile, code.of_tile(int(logical[tile])), longest) for tile in range(TILES)]
+    at, regions = _placed(work, code, rooms)
     words, bounds = programs(work, at)
     images = []
     for room, first, stop in zip(rooms, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        regions.append(Region(room.tile, PROGRAM, WORD_BYTES * (stop - first), TILE_PROGRAM))
+        size = WORD_BYTES * (stop - first)
+        regions.append(Region(room.tile, room.program, size, TILE_PROGRAM))
         segments = room.segments(words[first:stop])
         images.append(TileImage(room.tile, segments, LOAD_START, 0, COMPLETION))
     return Package(
@@ -76,32 +73,19 @@ def build_package(built: Built) -> Package:
         weights=weights,
         host=host_exchange(*batches),
         entry_points=(EntryPoint("run", 0, 0),),
-        symbols=_symbols(code, kernels),
-        regions=(*_shared_regions(code, len(missing)), *regions),
+        symbols=code.symbols,
+        regions=(*code.regions, *regions),
     )
 
 
-def _missing(work: Work) -> list[str]:
-    """Called kernels that the runtime does not bring, sorted."""
-    return sorted({*work.runs.names, *work.copies.names} - {IN_RUNTIME})
-
-
-def _linked(code: Runtime, tile: int, missing: int) -> WordArray:
-    """Stub, runtime of a logical tile, and a trap for every kernel without a body."""
-    stub = [*encode("setzi", 0, code.symbols["start"]), *encode("br", 0)]
-    return np.concatenate((words_of(*stub), code.of_tile(tile), words_of(*_TRAP * missing)))
-
-
-def _unplaced(work: Work, code: Runtime, kernels: dict[str, int]) -> Addresses:
+def _unplaced(work: Work, code: Code) -> Addresses:
     """Addresses that make programs of the right length."""
     rows = np.zeros((len(work.rows), TILES), np.int64)
     host: dict[Place, tuple[int, int]] = defaultdict(lambda: (0, 0))
-    return Addresses(code.symbols, kernels, rows, host)
+    return Addresses(code.runtime.symbols, code.kernels, rows, host)
 
 
-def _placed(
-    work: Work, code: Runtime, kernels: dict[str, int], rooms: Sequence[Room]
-) -> tuple[Addresses, list[Region]]:
+def _placed(work: Work, code: Code, rooms: Sequence[Room]) -> tuple[Addresses, list[Region]]:
     """Rows first, then code and tables of the host; the regions that they make."""
     regions: dict[tuple[int, int, str], Region] = {}
 
@@ -110,7 +94,7 @@ def _placed(
         region = Region(tile, address, WORD_BYTES * len(words), name)
         return regions.setdefault((tile, address, name), region).address
 
-    rows = np.full((len(work.rows), TILES), code.symbols["idle_row"])
+    rows = np.full((len(work.rows), TILES), code.runtime.symbols["idle_row"])
     for phase, encoded in enumerate(work.rows):
         for tile in np.flatnonzero(encoded.done > 0).tolist():
             place = int(PHYSICAL[tile])
@@ -124,16 +108,5 @@ def _placed(
                 counts = part.copy_words | len(part.packets) << 24
                 table = rooms[tile].place(words_of(part.destination, counts, packets))
                 host[section, number, tile] = table, body
-    return Addresses(code.symbols, kernels, rows, host), list(regions.values())
-
-
-def _symbols(code: Runtime, kernels: dict[str, int]) -> tuple[tuple[str, int], ...]:
-    helpers = {STATIC + name: code.symbols[name] for name in PUBLIC}
-    return tuple(sorted((helpers | kernels).items(), key=lambda item: (item[1], item[0])))
-
-
-def _shared_regions(code: Runtime, missing: int) -> tuple[Region, ...]:
-    linked = Region(ALL_TILES, code.address, code.stop - code.address, "linked executable")
-    if not missing:
-        return (linked,)
-    return (linked, Region(ALL_TILES, code.stop, WORD_BYTES * missing, MISSING_KERNELS))
+    addresses = Addresses(code.runtime.symbols, code.kernels, rows, host)
+    return addresses, list(regions.values())

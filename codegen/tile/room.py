@@ -2,8 +2,8 @@
 
 ::
 
-    0x4c010       0x50000   0x58000  0x586e0     0x5c000                       0x64000
-    | stub, code  | host    | state  | free      | tile program | rows, free   | data
+    0x4c010       0x50000   0x58000  0x586e0     0x5c000                                0x64000
+    | stub, code  | host    | state  | free      | code | tile program | rows, free     | data
 
 All of it is executable and shares no memory element with data, so any row may lie in any free part.
 """
@@ -21,8 +21,10 @@ from ipuopt.layout import round_up
 from ipuopt.target.constants import WORD_BYTES
 from ipuopt.target.memory import HOST_WINDOW, LOOKAHEAD, RUNTIME_END, SUPPORT_END
 
-PROGRAM = 0x5C000
-"""Start of every tile program (package.md 2)."""
+HIGH = 0x5C000
+"""Where linked code goes on behind the host window, and every tile program follows (package.md 2)."""
+CODE_END = SUPPORT_END - LOOKAHEAD
+"""First address behind code, rows and host tables."""
 ALIGNMENT = 8
 """Of rows, and of all else here (package.md 3.3)."""
 CODE_FLAGS, STATE_FLAGS = 5, 3
@@ -36,20 +38,21 @@ class Room:
     ----------
     tile
         Physical number, for messages.
-    linked
-        Words from the stub on: stub, runtime, kernels.
+    code
+        Shared code: bytes from the stub on, and from ``HIGH`` on.
     longest
         Words of the longest program of all tiles.
     """
 
-    def __init__(self, tile: int, linked: WordArray, longest: int) -> None:
+    def __init__(self, tile: int, code: tuple[bytes, bytes], longest: int) -> None:
         self.tile = tile
+        self.program = round_up(HIGH + len(code[1]), ALIGNMENT)
         self._known: dict[bytes, int] = {}
-        program = bytes(WORD_BYTES * longest)
+        shared = code[1].ljust(self.program - HIGH, b"\0")
         self._parts = [
-            (LOAD_START, HOST_WINDOW[0], bytearray(linked.astype("<u4").tobytes())),
-            (RUNTIME_END, PROGRAM, bytearray()),
-            (PROGRAM, SUPPORT_END - LOOKAHEAD, bytearray(program)),
+            (LOAD_START, HOST_WINDOW[0], bytearray(code[0])),
+            (RUNTIME_END, HIGH, bytearray()),
+            (HIGH, CODE_END, bytearray(shared + bytes(WORD_BYTES * longest))),
         ]
         for start, stop, content in self._parts:
             if start + len(content) > stop:
@@ -82,9 +85,10 @@ class Room:
 
     def segments(self, program: WordArray) -> tuple[Segment, ...]:
         """Segments by address, with the words of the tile program."""
-        start = program.astype("<u4").tobytes()
+        words = program.astype("<u4").tobytes()
         contents = [(address, bytes(part)) for address, _, part in self._parts]
-        contents[-1] = (PROGRAM, start + contents[-1][1][len(start) :])
+        high, at = contents[-1][1], self.program - HIGH
+        contents[-1] = (HIGH, high[:at] + words + high[at + len(words) :])
         result = [
             Segment(address, len(content), content, CODE_FLAGS)
             for address, content in contents

@@ -15,6 +15,7 @@ from ipuopt.cli.exit_codes import EXIT_USAGE
 from ipuopt.cli.guard import Commands
 from ipuopt.cli.inspect import inspect
 from ipuopt.cli.log import log
+from ipuopt.cli.package import package
 from ipuopt.cli.place import place
 from ipuopt.cli.report import report
 from ipuopt.cli.run import run
@@ -28,7 +29,20 @@ __all__ = ["main"]
     cls=Commands,
     invoke_without_command=True,
     epilog="Example: ipuopt solve examples/mlp-tiny.yaml, then: ipuopt report runs/mlp-tiny",
-    commands=[solve, assign, check, compare, exchange, inspect, log, place, report, run, versions],
+    commands=[
+        solve,
+        assign,
+        check,
+        compare,
+        exchange,
+        inspect,
+        log,
+        package,
+        place,
+        report,
+        run,
+        versions,
+    ],
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package_name="ipuopt")

@@ -82,6 +82,8 @@ def _package(
 
 
 def _package_lines(content: dict[str, Any], package: Package) -> Iterator[str]:
+    from ipuopt.codegen.package import listing
+
     names = ("producer", "tiles", "storedBytes", "inputs", "outputs", "weights", "entries", "calls")
     yield " ".join(f"{name}={content[name]}" for name in names)
     for call in package.host.calls:
@@ -90,9 +92,7 @@ def _package_lines(content: dict[str, Any], package: Package) -> Iterator[str]:
         yield f'call name="{call.name}" phases={call.phases} {bytes_of}'
     if not content["loadable"]:
         yield f"cannot be loaded: {content['obstacle']}"
-    missing = content["missingKernels"]
-    if missing:
-        yield f"simulator only: {len(missing)} kernels have no body: {', '.join(missing)}"
+    yield from listing.kernel_lines(content)
 
 
 def _tile_lines(tile: dict[str, Any]) -> Iterator[str]:

@@ -1,67 +1,38 @@
-"""``package.ipuexe`` of a run: written beside the other files where there is time for it."""
+"""``ipuopt package``: the package of a finished run, written again."""
 
 from __future__ import annotations
 
-import math
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from ipuopt.result import Built, Result
+import click
 
-FIXED_S, RECEIVER_S, PIECE_S = 1.0, 2e-6, 1e-4
-"""Seconds that a package takes: always, a receiver of a transfer, a piece of 4096 bytes from or to the
-host. Twice what was measured on one idle core for a program of 1472 tiles."""
-OVERRUN_SHARE, OVERRUN_S = 0.1, 2.0
-"""How far a command may run past its limit."""
+from ipuopt.cli.logs import logging_options
+from ipuopt.cli.package_file import kernels_option, read_kernels, write_built
+from ipuopt.cli.streams import as_json_text, tell
 
 
-def write_package_of(folder: Path, result: Result, started_s: float) -> str | None:
-    """Write the package of a run that stands in ``folder``.
+@click.command(
+    epilog="Example: ipuopt package runs/siglip-mlp --kernels gemm.elf --kernels gelu.elf"
+)
+@click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
+@kernels_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@logging_options
+def package(run: Path, kernels: tuple[Path, ...], as_json: bool, quiet: bool) -> int:
+    """Write the package of a finished run, with the bodies of its kernels.
 
-    Parameters
-    ----------
-    started_s
-        :func:`time.monotonic` at the start of the command, whose time limit holds here too.
-
-    Returns
-    -------
-    str or None
-        Why there is no package; None when it was written.
+    RUN is a run directory; nothing is solved. A package that stands there is replaced.
     """
-    from ipuopt.errors import Error
-    from ipuopt.rundir import PACKAGE
+    del quiet  # results are printed either way
+    library = read_kernels(kernels)
+    from ipuopt.codegen.package import listing
+    from ipuopt.rundir import PACKAGE, read_run
 
-    limit_s = result.options.time_limit_s
-    if limit_s is not None:
-        left_s = started_s + limit_s * (1 + OVERRUN_SHARE) + OVERRUN_S - time.monotonic()
-        needed_s = estimate_s(result.built)
-        if needed_s > left_s:
-            return (
-                f"it may take {math.ceil(needed_s)} s, and {max(0, math.floor(left_s))} s are left"
-            )
-    from ipuopt.codegen.package import write_package
-    from ipuopt.codegen.tile import build_package
-
-    try:
-        write_package(folder / PACKAGE, build_package(result.built))
-    except Error as error:
-        return str(error)
-    return None
-
-
-def estimate_s(built: Built) -> float:
-    """Seconds that the package of a program may take."""
-    import numpy as np
-
-    from ipuopt.codegen.host.batches import PIECE_BYTES
-    from ipuopt.plan import Origin
-
-    moved = np.array(
-        [value.origin is not Origin.COMPUTED or value.is_output for value in built.plan.values]
-    )
-    shards = built.program.shards
-    held = shards.size_bytes[moved[shards.value]].sum()
-    receivers = len(built.program.transfers.destination)
-    return FIXED_S + RECEIVER_S * receivers + PIECE_S * float(held) / PIECE_BYTES
+    _, built, _ = read_run(run)
+    content = listing.summary(write_built(run, built, library))
+    if as_json:
+        tell(as_json_text({"exit_code": 0, "package": str(run / PACKAGE), **content}))
+        return 0
+    lines = [f"Package: {run / PACKAGE} ({content['storedBytes'] / 1e6:.1f} MB on the tiles)"]
+    tell("\n".join([*lines, *listing.kernel_lines(content)]))
+    return 0

@@ -16,7 +16,7 @@ from ipuopt.cli.flags import output_options, solve_options
 from ipuopt.cli.interrupts import Interrupts
 from ipuopt.cli.logs import logging_options
 from ipuopt.cli.overdue import INTERRUPTED, Overdue, end_process
-from ipuopt.cli.package import write_package_of
+from ipuopt.cli.package_file import Written, kernels_option, read_kernels, write_package_of
 from ipuopt.cli.progress import Mode, Progress
 from ipuopt.cli.searching import config_text, last_result
 from ipuopt.cli.streams import as_json_text, fail, tell
@@ -26,6 +26,7 @@ from ipuopt.options import SolveOptions
 from ipuopt.settings import Setting, options_of, resolve
 
 if TYPE_CHECKING:
+    from ipuopt.codegen.link import Library
     from ipuopt.plan import Plan
     from ipuopt.result import Result
     from ipuopt.workload import Workload
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Build this plan (plan.json, or a plan of the public compiler) instead of searching.",
 )
+@kernels_option
 @output_options("Replace the run in the output directory.")
 @logging_options
 @click.pass_obj
@@ -55,6 +57,7 @@ def solve(
     workload: str,
     output: Path | None,
     plan_file: Path | None,
+    kernels: tuple[Path, ...],
     as_json: bool,
     progress: str,
     force: bool,
@@ -81,6 +84,7 @@ def solve(
         folder = output or Path("runs", graph.name)
         check_output(folder, force=force)
         plan = None if plan_file is None else _read_plan(plan_file, graph)
+        library = read_kernels(kernels)
         options = options_of(settings)
         overdue: Overdue[Result] = Overdue(started, options.time_limit_s)
         events = replace(shown.events(interrupts.requested), on_result=overdue.keep)
@@ -96,7 +100,7 @@ def solve(
             if not interrupts.requested():
                 raise
             return fail(f"{graph.name}: {INTERRUPTED}", interrupts.exit_code)
-        code = _finish(folder, result, settings, interrupts, started, as_json, force)
+        code = _finish(folder, result, settings, interrupts, started, as_json, force, library)
         if late:
             end_process(code)
         return code
@@ -130,6 +134,7 @@ def _finish(
     started: float,
     as_json: bool,
     force: bool,
+    library: Library | None,
 ) -> int:
     from ipuopt.cli.table import remarks, table
     from ipuopt.rundir import PACKAGE, config_of, report_of, write_run
@@ -137,22 +142,24 @@ def _finish(
     wall_time_s = time.monotonic() - started
     write_run(folder, result, settings, wall_time_s=wall_time_s, force=force)
     code = exit_code(result, settings["gap"].value)
-    missing: str | None = "the run was interrupted"
+    written = Written(None, "the run was interrupted")
     if interrupts.requested():
         code = interrupts.exit_code
     else:
-        missing = write_package_of(folder, result, started)
+        written = write_package_of(folder, result, started, library)
+        code = written.exit_code or code
     if as_json:
         report = report_of(result, settings, wall_time_s)
         head = {"output": str(folder), "exit_code": code, "config": config_of(settings)}
-        head["package"] = None if missing else PACKAGE
+        head["package"] = None if written.package is None else PACKAGE
+        head["package_reason"] = written.reason or None
         tell(as_json_text(head | report))
         return code
     lines = table(result.reports, result.total, wall_time_s)
     cut = bool(settings["deterministic"].value) and not result.repeatable
     lines += ["", *remarks(result.reports, result.total, result.limit, cut=cut)]
-    if missing is not None:
-        lines.append(f"{PACKAGE} is not written: {missing}")
+    if written.package is None or library is not None:
+        lines += written.lines
     lines.append(f"Run directory: {folder}")
     tell("\n".join(lines))
     return code

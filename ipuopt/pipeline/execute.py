@@ -98,7 +98,7 @@ def execute_run(path: Path, *, inputs: Path | None = None, seed: int = 0) -> Exe
     workload, built, _ = read_run(path)
     if not (path / PACKAGE).exists():
         found = f"found no {PACKAGE}"
-        raise InputError(f"{path}: {found}, expected one: solve with a longer --time-limit")
+        raise InputError(f"{path}: {found}, expected one: ipuopt package writes it")
     package = read_package(path / PACKAGE, loadable=True)
     given = tensors_of(workload, inputs, seed)
     known = {value.name: value.tensor for value in built.plan.values}

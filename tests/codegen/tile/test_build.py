@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ipuopt.codegen.isa import assemble, encode
+from ipuopt.codegen.link import Library, read_library
 from ipuopt.codegen.package import (
     ALL_TILES,
     Package,
@@ -19,11 +21,11 @@ from ipuopt.codegen.package import (
     read_package,
     violations,
 )
-from ipuopt.codegen.package.listing import missing_kernels
+from ipuopt.codegen.package.listing import linked_kernels, missing_kernels
 from ipuopt.codegen.package.wire import to_bytes
 from ipuopt.codegen.phases import exchange_problem, phase_slice
 from ipuopt.codegen.rows import encode_rows
-from ipuopt.codegen.tile import build_package
+from ipuopt.codegen.tile import build_package, taken_names
 from ipuopt.codegen.tile.room import Room, words_of
 from ipuopt.errors import InputError
 from ipuopt.models.exchange import Solution
@@ -177,11 +179,86 @@ def test_symbols_and_regions(package: Package) -> None:
 
 
 def test_no_room() -> None:
-    room = Room(7, words_of(1, 2), 4)
+    room = Room(7, (bytes(8), b""), 4)
     address = room.place(words_of(1, 2, 3))
     assert room.place(words_of(1, 2, 3)) == address  # equal words are put once
     assert room.place(words_of(9)) == address + 16
     with pytest.raises(InputError, match="tile 7: found 40000 bytes of rows or host tables beside"):
         room.place(np.arange(10_000, dtype=np.uint32))
     with pytest.raises(InputError, match=r"tile 7: found 40000 bytes of code from 0x5c000"):
-        Room(7, words_of(1), 10_000)
+        Room(7, (bytes(4), b""), 10_000)
+
+
+def test_programs_follow_linked_code() -> None:
+    room = Room(7, (bytes(8), bytes.fromhex("0102030405")), 4)
+    assert room.program == 0x5C008
+    segments = {segment.address: segment.data for segment in room.segments(words_of(6, 7))}
+    assert segments[0x5C000].hex() == "0102030405000000" + "0600000007000000" + 16 * "0"
+
+
+@pytest.fixture(scope="module")
+def library(package: Package, elf: Any, tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """Bodies of all kernels: each notes its address in the word behind it and returns."""
+    path = tmp_path_factory.mktemp("kernels") / "all.o"
+    body = assemble("setzi $m0, 0\nst32 $m0, $m0, $m15, 0\nbr $m10\n.word 0", 0).words
+    content = b"".join(word.to_bytes(4, "little") for word in body)
+    names = missing_kernels(package)
+    parts = [
+        elf.Part(f".text.{name}", content, relocations=[(0, 3, name, 12)], alignment=8)
+        for name in names
+    ]
+    seed = assemble("setzi $m0, 0", 0).words[0].to_bytes(4, "little")
+    state = "ipu_stack_static_prng_seed"
+    parts.append(elf.Part(".text.seed", seed, relocations=[(0, 3, state, 0)]))
+    parts[0].relocations.append((12, 4, ".text.seed", 0))
+    filler = elf.Part(".data.large", size=16_000, kind=elf.NOBITS, flags=3)
+    parts[1].relocations.append((12, 4, ".data.large", 0))
+    symbols = {name: (f".text.{name}", 0) for name in names}
+    path.write_bytes(elf.elf([*parts, filler], symbols | {state: (0, 0)}))
+    return read_library([path], taken_names())
+
+
+def test_linked_kernels(
+    built: Built, package: Package, library: Library, make_tile: MakeTile
+) -> None:
+    """Programs call the bodies, which may lie on both sides of the host window."""
+    linked = build_package(built, library)
+    assert [*violations(linked), *load_violations(linked)] == []
+    assert package_bytes(build_package(built, library)) == package_bytes(linked)
+    assert missing_kernels(linked) == ()
+    assert linked_kernels(linked) == missing_kernels(package)
+    assert {name for name, _ in linked.symbols} == {name for name, _ in package.symbols}
+    assert [address for _, address in linked.symbols] == sorted(dict(linked.symbols).values())
+    shared = [region for region in linked.regions if region.physical_tile == ALL_TILES]
+    assert {region.name for region in shared} == {"linked executable"}
+    assert shared[-1].address == 0x5C000 and shared[-1].size >= 16_000
+    logical = {int(physical): place for place, physical in enumerate(PHYSICAL[:3])}
+    for physical, number in logical.items():
+        image = linked.tiles[physical]
+        (program,) = (
+            r.address
+            for r in linked.regions
+            if r.physical_tile == physical and r.name == "generated tile program"
+        )
+        assert program >= shared[-1].address + shared[-1].size
+        own = image.segments[0].data.index(
+            encode("setzi", 0, 8 * (number + 1))[0].to_bytes(4, "little")
+        )
+        assert own > 0
+        _, tile = traced(linked, image, make_tile)
+        called = {name for name, _ in traced(package, package.tiles[physical], make_tile)[0].events}
+        noted = {
+            name
+            for name, address in linked.symbols
+            if name in missing_kernels(package) and tile.memory[address + 12] == address + 12
+        }
+        assert noted and noted == called - {"row"}
+
+
+def test_some_kernels_are_missing(built: Built, package: Package, library: Library) -> None:
+    """What no object defines keeps its trap; what nobody calls is left out."""
+    gone = missing_kernels(package)[0]
+    names = {name: where for name, where in library.names.items() if name != gone}
+    part = build_package(built, Library(library.objects, names))
+    assert missing_kernels(part) == (gone,)
+    assert set(linked_kernels(part)) == {*missing_kernels(package)} - {gone}

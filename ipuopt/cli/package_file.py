@@ -1,0 +1,140 @@
+"""``package.ipuexe`` of a run: written beside the other files where there is time for it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from ipuopt.codegen.link import Library
+    from ipuopt.codegen.package import Package
+    from ipuopt.result import Built, Result
+
+FIXED_S, RECEIVER_S, PIECE_S = 1.0, 2e-6, 1e-4
+"""Seconds that a package takes: always, a receiver of a transfer, a piece of 4096 bytes from or to the
+host. Twice what was measured on one idle core for a program of 1472 tiles."""
+OVERRUN_SHARE, OVERRUN_S = 0.1, 2.0
+"""How far a command may run past its limit."""
+
+
+kernels_option = click.option(
+    "--kernels",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE.elf",
+    help="Link the bodies of kernels from this object; may be given several times.",
+)
+
+
+def read_kernels(files: Sequence[Path]) -> Library | None:
+    """Objects of ``--kernels``; None if there are none.
+
+    Raises
+    ------
+    InputError
+        If a file is no object for this chip, or a name is defined twice.
+    """
+    if not files:
+        return None
+    from ipuopt.codegen.link import read_library
+    from ipuopt.codegen.tile import taken_names
+
+    return read_library(files, taken_names())
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What came of a package: it, or why there is none.
+
+    Attributes
+    ----------
+    package
+        None if there is none.
+    reason
+        Why there is none.
+    exit_code
+        0, or that of the error for objects that were given and cannot be used.
+    """
+
+    package: Package | None
+    reason: str = ""
+    exit_code: int = 0
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """What to tell of the package, a line each."""
+        from ipuopt.codegen.package import listing
+        from ipuopt.rundir import PACKAGE
+
+        if self.package is None:
+            yield f"{PACKAGE} is not written: {self.reason}"
+        else:
+            yield from listing.kernel_lines(listing.summary(self.package))
+
+
+def write_package_of(
+    folder: Path, result: Result, started_s: float, library: Library | None
+) -> Written:
+    """Write the package of a run that stands in ``folder``.
+
+    Parameters
+    ----------
+    started_s
+        :func:`time.monotonic` at the start of the command, whose time limit holds here too.
+    library
+        Objects to link.
+    """
+    from ipuopt.errors import Error
+
+    limit_s = result.options.time_limit_s
+    if limit_s is not None:
+        left_s = started_s + limit_s * (1 + OVERRUN_SHARE) + OVERRUN_S - time.monotonic()
+        needed_s = estimate_s(result.built)
+        if needed_s > left_s:
+            needed, left = math.ceil(needed_s), max(0, math.floor(left_s))
+            later = f"ipuopt package {folder} writes it without solving"
+            return Written(None, f"it may take {needed} s, and {left} s are left; {later}")
+    try:
+        return Written(write_built(folder, result.built, library))
+    except Error as error:
+        return Written(None, str(error), error.exit_code if library is not None else 0)
+
+
+def write_built(folder: Path, built: Built, library: Library | None) -> Package:
+    """Build a package and write it into a run directory.
+
+    Raises
+    ------
+    InputError, CheckError
+        As :func:`~ipuopt.codegen.tile.build_package` and
+        :func:`~ipuopt.codegen.package.write_package`.
+    """
+    from ipuopt.codegen.package import write_package
+    from ipuopt.codegen.tile import build_package
+    from ipuopt.rundir import PACKAGE
+
+    package = build_package(built, library)
+    write_package(folder / PACKAGE, package)
+    return package
+
+
+def estimate_s(built: Built) -> float:
+    """Seconds that the package of a program may take."""
+    import numpy as np
+
+    from ipuopt.codegen.host.batches import PIECE_BYTES
+    from ipuopt.plan import Origin
+
+    moved = np.array(
+        [value.origin is not Origin.COMPUTED or value.is_output for value in built.plan.values]
+    )
+    shards = built.program.shards
+    held = shards.size_bytes[moved[shards.value]].sum()
+    receivers = len(built.program.transfers.destination)
+    return FIXED_S + RECEIVER_S * receivers + PIECE_S * float(held) / PIECE_BYTES
