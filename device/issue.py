@@ -62,9 +62,7 @@ def issue(
     elif name == d.SEND:
         if acts:
             return k.ON_START, 0
-        if x[2] & ~k.WAYS:
-            return k.WIDE, 0
-        if x[2] == 0:
+        if x[2] & k.WAYS == 0:
             return k.NO_DIRECTION, 0
         state[k.SENDING], state[k.OPENS] = 1, 1
         state[k.ADDRESS], state[k.CONTROL] = x[1], x[2]
@@ -102,35 +100,79 @@ def _apply(
     t: int, state: IntArray, control: IntArray, queue: IntArray, event: int
 ) -> tuple[int, int]:
     """Let the controls of this event act; a pointer is left for the write of the same event."""
+    if control[k.PIC] > 0:
+        way = control[k.PIC_VALUE]
+        state[k.FORMAT_PLAN + (event + k.FORMAT_LATENCY) % k.FORMAT_SLOTS] = way
+        state[k.HOLDS] = 1 if way > 0 else 0
+        if way == 0:
+            state[k.LAST_OFF] = event
+    elif control[k.PIC] == 0:
+        state[k.PENDING] = control[k.PIC_VALUE]
+    control[k.PIC] = -1
     if control[k.XPIC] >= 0:
-        source = control[k.XPIC_VALUE]
-        if control[k.XPIC] > 0:
-            return k.WIDE, 0
-        if source != NEUTRAL and source == t:
+        fault, detail = _select(t, state, control, queue, event)
+        if fault != k.FINE:
+            return fault, detail
+        control[k.XPIC] = -1
+    selected = _chosen(state[k.TAIL], queue[k.WORDS_OF])
+    if state[k.HOLDS] and selected != NEUTRAL:
+        return k.HELD, selected
+    return k.FINE, 0
+
+
+@inner_kernel
+def _select(
+    t: int, state: IntArray, control: IntArray, queue: IntArray, event: int
+) -> tuple[int, int]:
+    """Select a source for words, or for items of 8 bytes: then seen from lane 0 (``ipu21.md`` 3.2)."""
+    source = control[k.XPIC_VALUE]
+    acts = event + k.WRITE_LATENCY + ROW_LATENCY * state[k.ROW]
+    if control[k.XPIC] == 0:
+        if source == t:
             return k.BAD_SOURCE, source
         tail = state[k.TAIL]
-        queue[tail % k.QUEUE, 0] = event + k.WRITE_LATENCY + ROW_LATENCY * state[k.ROW]
-        queue[tail % k.QUEUE, 1] = source
+        queue[k.WORDS_OF, tail % k.QUEUE, 0] = acts
+        queue[k.WORDS_OF, tail % k.QUEUE, 1] = source
         state[k.TAIL], state[k.LAST] = tail + 1, event
-        control[k.XPIC] = -1
-    if control[k.PIC] > 0:
-        return k.WIDE, 0
-    if control[k.PIC] == 0:
-        state[k.PENDING] = control[k.PIC_VALUE]
-        control[k.PIC] = -1
+        return k.FINE, 0
+    if source != NEUTRAL:
+        source ^= t & k.LANE
+        if source & ~k.LANE == t & ~k.LANE:
+            return k.BAD_SOURCE, source
+        if state[k.HOLDS]:
+            return k.HELD, source
+        state[k.HOLDS] = 1
+    tail = state[k.PAIR_TAIL]
+    # The item waits for the later tile of the pair, an event after the earlier one.
+    queue[k.ITEMS_OF, tail % k.QUEUE, 0] = acts + 1
+    queue[k.ITEMS_OF, tail % k.QUEUE, 1] = source
+    state[k.PAIR_TAIL] = tail + 1
     return k.FINE, 0
+
+
+@inner_kernel
+def _chosen(tail: int, queue: IntArray) -> int:
+    """The source selected last."""
+    return queue[(tail - 1) % k.QUEUE, 1] if tail > 0 else NEUTRAL
 
 
 @inner_kernel
 def _end(state: IntArray, queue: IntArray, event: int) -> tuple[int, int]:
     """End of a row: its mux must have been free for as long as its last words take."""
     state[k.SENDING] = 0
-    last = state[k.LAST]
-    if last >= 0:
-        if queue[(state[k.TAIL] - 1) % k.QUEUE, 1] != NEUTRAL:
-            return k.SELECTED, queue[(state[k.TAIL] - 1) % k.QUEUE, 1]
-        due = last + RECEIVE_LATENCY + ROW_LATENCY * state[k.ROW]
-        if event < due:
-            return k.EARLY_END, due
+    for kind in (k.WORDS_OF, k.ITEMS_OF):
+        tail = state[k.TAIL] if kind == k.WORDS_OF else state[k.PAIR_TAIL]
+        source = _chosen(tail, queue[kind])
+        if source != NEUTRAL:
+            return k.SELECTED, source
+    if state[k.HOLDS]:
+        return k.STILL_ON, 0
+    due = -1
+    if state[k.LAST] >= 0:
+        due = state[k.LAST] + RECEIVE_LATENCY + ROW_LATENCY * state[k.ROW]
+    if state[k.LAST_OFF] >= 0:
+        due = max(due, state[k.LAST_OFF] + k.FORMAT_TAIL)
+    if event < due:
+        return k.EARLY_END, due
     state[k.DONE] = event
     return k.FINE, 0

@@ -17,7 +17,6 @@ FINE = 0
     BAD_WORD,
     ODD_PAIR,
     OUTSIDE_CODE,
-    WIDE,
     NO_MESSAGE,
     NO_DIRECTION,
     BAD_SEND,
@@ -36,7 +35,19 @@ FINE = 0
     SELECTED,
     RESTART,
     TOO_LONG,
-) = range(1, 23)
+    WIDTH,
+    FORMAT_OFF,
+    FORMAT_ALONE,
+    FORMAT_WAY,
+    BOTH_SELECT,
+    LATE_MEMBER,
+    PARTNER,
+    PARTNER_END,
+    ODD_POINTER,
+    TWO_WRITES,
+    HELD,
+    STILL_ON,
+) = range(1, 34)
 """What a phase can do wrong; :data:`ipuopt.device.faults.FAULTS` says it in words."""
 MOST_EVENTS = 1 << 22
 """Longest phase that is followed; far above any schedule."""
@@ -44,9 +55,20 @@ RING = 256
 """Events that words stay on the fabric; more than any route takes."""
 QUEUE = 256
 """Selections of a tile that have not acted yet; more than events in their latency."""
-FIRST = 8
-WAYS = 3
-(PC, LEFT, ADDRESS, CONTROL, SENDING, OPENS, AT, POINTER, ACTIVE, HEAD, TAIL, LAST, DONE,
- PENDING, ROW) = range(15)  # fmt: skip
-COLUMNS = ROW + 1
+FIRST, ITEMS, WAYS = 8, 4, 3
+"""Marks of what leaves a tile: first of its message, 8 bytes, directions (as in ``send``)."""
+(PC, LEFT, ADDRESS, CONTROL, SENDING, OPENS, READ, AT, POINTER, ACTIVE, HEAD, TAIL, LAST, DONE,
+ PENDING, ROW, PAIR, BEFORE, SINCE, PAIR_HEAD, PAIR_TAIL, HOLDS, FORMAT, LAST_OFF,
+ FORMAT_PLAN) = range(25)  # fmt: skip
+FORMAT_LATENCY = 2
+"""Events from "format on" to the first item that is written (ipu21.md 3.2)."""
+FORMAT_SLOTS = FORMAT_LATENCY + 1
+"""Columns from FORMAT_PLAN on: what the format becomes at the events to come; -1 for no change."""
+FORMAT_TAIL = 7
+"""Events from "format off" to the end of the row (ipu21.md 3.2)."""
+COLUMNS = FORMAT_PLAN + FORMAT_SLOTS
 XPIC, XPIC_VALUE, PIC, PIC_VALUE = range(4)
+WORDS_OF, ITEMS_OF = range(2)
+"""Queues of a tile: sources selected for words, and for items of 8 bytes."""
+LANE = 2
+"""Physical numbers of partners differ in this bit (ipu21.md 1)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ipuopt.compiled import inner_kernel
 from ipuopt.device import decode as d
 from ipuopt.device import marks as k
+from ipuopt.device.paired import delay, hear, sharing
 from ipuopt.layout import IntArray
 from ipuopt.target.constants import ROW_LATENCY, SOURCE_LATENCY, WORD_BYTES
 from ipuopt.target.memory import (
@@ -31,6 +32,7 @@ def receive(
     memory: d.Words,
     t: int,
     state: IntArray,
+    mate: IntArray,
     queue: IntArray,
     event: int,
     bus: d.Words,
@@ -38,44 +40,45 @@ def receive(
     bases: IntArray,
     time: k.Small,
     way: k.Flags,
+    paired: bool,
 ) -> tuple[int, int]:
-    """The word that is written now, and every access of this event."""
+    """What is written now, and every access of this event.
+
+    Parameters
+    ----------
+    mate
+        State of the partner.
+    paired
+        Whether anything of the phase so far is for items of 8 bytes.
+    """
     read = -1
     if state[k.SENDING]:
-        read = _element(state[k.ADDRESS] * WORD_BYTES - WORD_BYTES + bases[1])
+        read = _element(state[k.READ])
     near = _element(state[k.PC])
     far = _element(state[k.PC] + LOOKAHEAD)
     if read == near or read == far:
         return k.FETCH_CLASH, read
     late = event - k.WRITE_LATENCY - ROW_LATENCY * state[k.ROW] - SOURCE_LATENCY
-    switches = False
-    head = state[k.HEAD]
-    if head < state[k.TAIL] and queue[head % k.QUEUE, 0] == event:
-        before = state[k.ACTIVE]
-        if before != NEUTRAL:
-            heard = _heard(flag, before, t, late - time[before, t], way)
-            if heard > 0 and heard & k.FIRST == 0:
-                return k.CUT, before
-        state[k.ACTIVE] = queue[head % k.QUEUE, 1]
-        state[k.HEAD] = head + 1
-        switches = True
-    source = state[k.ACTIVE]
-    heard = 0
-    if source != NEUTRAL:
-        if source < 0 or source >= len(time):
-            return k.BAD_SOURCE, source
-        left = late - time[source, t]
-        heard = _heard(flag, source, t, left, way)
-        if heard == 0:
-            return k.SILENT, source
-        opens = heard & k.FIRST > 0
-        if switches and not opens:
-            return k.LATE, source
-        if opens and not switches:
-            return k.OVERLAP, source
+    fault, source, heard = _hear(flag, t, state, queue[k.WORDS_OF], late, event, time, way)
+    if fault != k.FINE:
+        return fault, source
+    size = 1
+    if paired:
+        fault, other, mark = hear(flag, t, state, mate, late, event, time, way)
+        if fault != k.FINE:
+            return fault, other
+        if mark > 0:
+            if heard > 0:
+                return k.TWO_WRITES, other
+            source, heard, size = other, mark, 2
+        tail = state[k.TAIL]
+        listens = tail > 0 and queue[k.WORDS_OF, (tail - 1) % k.QUEUE, 1] != NEUTRAL
+        fault = sharing(state, mate, listens or state[k.HOLDS] > 0 or heard > 0)
+        if fault != k.FINE:
+            return fault, 0
     if state[k.PENDING] >= 0:
         inside = heard > 0 and heard & k.FIRST == 0
-        if inside and not _short_next(state, queue, event):
+        if inside and not _short_next(state, queue[k.WORDS_OF], event):
             return k.MOVED, source
         if not inside:
             state[k.POINTER] = state[k.PENDING]
@@ -89,6 +92,8 @@ def receive(
     if state[k.POINTER] < 0:
         return k.NO_POINTER, source
     address = state[k.POINTER] * WORD_BYTES + bases[0]
+    if address % (size * WORD_BYTES):
+        return k.ODD_POINTER, address
     if address < BASE or address >= STOP:
         return k.BAD_POINTER, address
     element = _element(address)
@@ -96,9 +101,55 @@ def receive(
         return k.CLASH, element
     if element == near or element == far:
         return k.FETCH_CLASH, element
-    memory[t, (address - BASE) // WORD_BYTES] = bus[source, left % k.RING]
-    state[k.POINTER] += 1
+    at = (address - BASE) // WORD_BYTES
+    if size == 1:
+        memory[t, at] = bus[source, (late - time[source, t]) % k.RING]
+    else:
+        left = (late - delay(source, t, time)) % k.RING
+        memory[t, at], memory[t, at + 1] = bus[source, left], bus[source ^ k.LANE, left]
+    state[k.POINTER] += size
     return k.FINE, 0
+
+
+@inner_kernel
+def _hear(
+    flag: k.Flags,
+    t: int,
+    state: IntArray,
+    queue: IntArray,
+    late: int,
+    event: int,
+    time: k.Small,
+    way: k.Flags,
+) -> tuple[int, int, int]:
+    """The word that is written now: fault and its detail; else source, and its mark, 0 for none."""
+    switches = False
+    head = state[k.HEAD]
+    if head < state[k.TAIL] and queue[head % k.QUEUE, 0] == event:
+        before = state[k.ACTIVE]
+        if before != NEUTRAL:
+            heard = _heard(flag, before, t, late - time[before, t], way)
+            if heard > 0 and heard & k.FIRST == 0:
+                return k.CUT, before, 0
+        state[k.ACTIVE] = queue[head % k.QUEUE, 1]
+        state[k.HEAD] = head + 1
+        switches = True
+    source = state[k.ACTIVE]
+    if source == NEUTRAL:
+        return k.FINE, source, 0
+    if source < 0 or source >= len(time):
+        return k.BAD_SOURCE, source, 0
+    heard = _heard(flag, source, t, late - time[source, t], way)
+    if heard == 0:
+        return k.SILENT, source, 0
+    if heard & k.ITEMS:
+        return k.WIDTH, source, 0
+    opens = heard & k.FIRST > 0
+    if switches and not opens:
+        return k.LATE, source, 0
+    if opens and not switches:
+        return k.OVERLAP, source, 0
+    return k.FINE, source, heard
 
 
 @inner_kernel

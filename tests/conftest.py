@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from ipuopt.layout import ROW_MAJOR, ROWS, AxisTiling, Layout, MemoryClass
+from ipuopt.models.exchange import Problem, Solution
 from ipuopt.options import SolveOptions
 from ipuopt.plan import (
     ConversionMethod,
@@ -41,6 +43,10 @@ from ipuopt.workload import Workload, from_dict
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def _column(values: Sequence[object]) -> IntArray:
+    return np.array(values, dtype=np.int64)
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of specifications and data beside the project; skips where it is absent."""
@@ -48,6 +54,63 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("the folder ../shared with specifications and data is not there")
     return folder
+
+
+@pytest.fixture(scope="session")
+def vectors(shared: Path) -> dict[str, Any]:
+    """Content of ``ipu21_vectors.json``."""
+    loaded: dict[str, Any] = json.loads((shared / "data" / "ipu21_vectors.json").read_text())
+    return loaded
+
+
+def _listed(
+    transfers: Sequence[tuple[int, int, int, Sequence[tuple[int, int]], int]],
+    tiles: int,
+    name: str = "phase",
+) -> Problem:
+    pairs = [pair for transfer in transfers for pair in transfer[3]]
+    return Problem(
+        name=name,
+        tiles=tiles,
+        source=_column([t[0] for t in transfers]),
+        source_address=_column([t[1] for t in transfers]),
+        words=_column([t[2] for t in transfers]),
+        destination_start=np.cumsum([0, *(len(t[3]) for t in transfers)]),
+        destination_tile=_column([tile for tile, _ in pairs]),
+        destination_address=_column([address for _, address in pairs]),
+        paired=np.array([t[4] == 64 for t in transfers], np.bool_),
+    )
+
+
+@pytest.fixture(scope="session")
+def listed() -> Callable[..., Problem]:
+    """``listed(transfers, tiles, name)``: a phase of both widths.
+
+    A transfer is source tile, byte address, words, receivers as (tile, byte address), and width.
+    """
+    return _listed
+
+
+@pytest.fixture(scope="session")
+def appended() -> Callable[[dict[str, Any]], tuple[Problem, Solution]]:
+    """``appended(phase)``: the transfers of a phase of the vectors that were appended, with starts.
+
+    A transfer in point form has the pointer 0: its address is in a register, not in the row.
+    """
+
+    def make(phase: dict[str, Any]) -> tuple[Problem, Solution]:
+        steps = [step for step in phase["steps"] if "timing" in step]
+        transfers = []
+        for step in steps:
+            source, address, words, receivers, width = step["t"]
+            if step["point"]:
+                receivers = [(tile, 0) for tile, _ in receivers]
+            transfers.append((source, address, words, receivers, width))
+        problem = _listed(transfers, phase["tiles"], phase["name"])
+        start = _column([step["timing"]["P"] for step in steps])
+        return problem, Solution(start, problem.paired)
+
+    return make
 
 
 @pytest.fixture(scope="session")
@@ -93,10 +156,6 @@ def small_workload() -> Workload:
             "outputs": ["y"],
         }
     )
-
-
-def _column(values: Sequence[object]) -> IntArray:
-    return np.array(values, dtype=np.int64)
 
 
 @pytest.fixture

@@ -1,9 +1,8 @@
-"""Vectors, small plans, and an interpreter that carries out their programs in numpy."""
+"""Small plans, and an interpreter that carries out their programs in numpy."""
 
 from __future__ import annotations
 
 import importlib.util
-import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -442,13 +441,6 @@ class Toolbox:
 @pytest.fixture(scope="session")
 def tools() -> Toolbox:
     return Toolbox()
-
-
-@pytest.fixture(scope="session")
-def vectors(shared: Path) -> dict[str, Any]:
-    """Content of ``ipu21_vectors.json``."""
-    loaded: dict[str, Any] = json.loads((shared / "data" / "ipu21_vectors.json").read_text())
-    return loaded
 
 
 @pytest.fixture(scope="session")

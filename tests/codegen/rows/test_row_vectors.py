@@ -16,28 +16,12 @@ from ipuopt.errors import CheckError
 from ipuopt.models.exchange import Problem, Solution
 
 MakePhase = Callable[..., Problem]
+Appended = Callable[[dict[str, Any]], tuple[Problem, Solution]]
 KINDS = {"source": SOURCE, "source64": SOURCE64, "pointer": POINTER, "format": FORMAT}
 REFUSED = {"control-collision", "control-at-send-start", "send-control-order"}
 
 
-def scheduled(phase: dict[str, Any], make: MakePhase) -> tuple[Problem, Solution]:
-    """The appended transfers of a phase.
-
-    A transfer in point form has the pointer 0: its address is in a register, not in the row.
-    """
-    steps = [step for step in phase["steps"] if "timing" in step]
-    transfers = []
-    for step in steps:
-        source, address, words, receivers, width = step["t"]
-        if step["point"]:
-            receivers = [(tile, 0) for tile, _ in receivers]
-        transfers.append((source, address, words, receivers, width))
-    problem = make(transfers, phase["tiles"], phase["name"])
-    start = np.array([step["timing"]["P"] for step in steps], np.int64)
-    return problem, Solution(start, problem.paired)
-
-
-def listed(events: Events, tile: int) -> list[tuple[int, ...]]:
+def events_of(events: Events, tile: int) -> list[tuple[int, ...]]:
     """Events of a tile in the form of :func:`expected`."""
     row = slice(events.bounds[tile], events.bounds[tile + 1])
     sends = (events.items, events.control, events.address)
@@ -76,16 +60,16 @@ def assert_rows(rows: dict[str, Any], problem: Problem, solution: Solution) -> i
         assert encoded.row(tile).tolist() == row["words"], (problem.name, tile)
         assert encoded.done[tile] == row["done"]
         if "events" in row:
-            assert listed(events, tile) == expected(row["events"])
+            assert events_of(events, tile) == expected(row["events"])
             compared += 1
     return compared
 
 
 @pytest.mark.parametrize("part", ["phases_list", "random", "point"])
-def test_rows(vectors: dict[str, Any], wide_phase: MakePhase, part: str) -> None:
+def test_rows(vectors: dict[str, Any], appended: Appended, part: str) -> None:
     seen: Counter[str] = Counter()
     for phase in vectors[part]:
-        problem, solution = scheduled(phase, wide_phase)
+        problem, solution = appended(phase)
         late = phase.get("finish_reject")
         if late in REFUSED:
             with pytest.raises(CheckError, match=r"E7: tile \d+, event \d+"):
@@ -111,7 +95,7 @@ def test_rows(vectors: dict[str, Any], wide_phase: MakePhase, part: str) -> None
     assert all(seen[kind] >= count for kind, count in least[part].items()), seen
 
 
-def test_rows_of_the_compiler(vectors: dict[str, Any], wide_phase: MakePhase) -> None:
+def test_rows_of_the_compiler(vectors: dict[str, Any], listed: MakePhase) -> None:
     """Schedules of the compiler; a receiver in point form has the pointer 0 (its register)."""
     for phase in vectors["phases_compiler"]:
         receives = Counter(tile for t in phase["transfers"] for tile, _ in t[3])
@@ -124,5 +108,5 @@ def test_rows_of_the_compiler(vectors: dict[str, Any], wide_phase: MakePhase) ->
         for transfer, _, kind, begin, _, _ in phase["activities"]:
             if kind == "send":
                 start[transfer] = begin
-        problem = wide_phase(transfers, phase["tiles"], phase["name"])
+        problem = listed(transfers, phase["tiles"], phase["name"])
         assert_rows(phase["rows"], problem, Solution(start, problem.paired))

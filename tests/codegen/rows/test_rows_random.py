@@ -101,8 +101,8 @@ def random_schedule(random: np.random.Generator, make: MakePhase) -> tuple[Probl
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32))
-def test_decoding_gives_back_the_schedule(wide_phase: MakePhase, seed: int) -> None:
-    problem, solution, rows = random_schedule(np.random.default_rng(seed), wide_phase)
+def test_decoding_gives_back_the_schedule(listed: MakePhase, seed: int) -> None:
+    problem, solution, rows = random_schedule(np.random.default_rng(seed), listed)
     events = decode_rows(rows)
     np.testing.assert_array_equal(events.done, rows.done)
     np.testing.assert_array_equal(decode_row(rows.row(int(problem.source[0]))).event.size > 0, True)
@@ -118,10 +118,10 @@ def test_decoding_gives_back_the_schedule(wide_phase: MakePhase, seed: int) -> N
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32))
-def test_changed_words_are_refused_or_mean_something_else(wide_phase: MakePhase, seed: int) -> None:
+def test_changed_words_are_refused_or_mean_something_else(listed: MakePhase, seed: int) -> None:
     """One bit, or one word, of a valid row: an error that names a tile, never a wrong schedule."""
     random = np.random.default_rng(seed)
-    problem, solution, rows = random_schedule(random, wide_phase)
+    problem, solution, rows = random_schedule(random, listed)
     for _ in range(20):
         words = rows.words.copy()
         at = int(random.integers(0, len(words)))
@@ -189,9 +189,9 @@ def test_each_refusal_of_the_decoder(words: tuple[int, ...], found: str) -> None
     assert str(caught.value).startswith("tile 0: ")
 
 
-def test_rebuild_refuses_another_phase(wide_phase: MakePhase) -> None:
+def test_rebuild_refuses_another_phase(listed: MakePhase) -> None:
     one = (0, 0x60000, 20, [(5, 0x70000)], 32)
-    rows = encode_rows(wide_phase([one], TILES), Solution(np.array([90])))
+    rows = encode_rows(listed([one], TILES), Solution(np.array([90])))
     for other in (
         (0, 0x60000, 20, [(5, 0x70004)], 32),
         (0, 0x60004, 20, [(5, 0x70000)], 32),
@@ -200,28 +200,28 @@ def test_rebuild_refuses_another_phase(wide_phase: MakePhase) -> None:
         (1, 0x60000, 20, [(5, 0x70000)], 32),
     ):
         with pytest.raises(InputError, match="tile 0, event 90: expected a transfer of the phase"):
-            rebuild(wide_phase([other], TILES), decode_rows(rows))
+            rebuild(listed([other], TILES), decode_rows(rows))
     with pytest.raises(InputError, match="found 1 messages, expected 2"):
-        rebuild(wide_phase([one, one], TILES), decode_rows(rows))
+        rebuild(listed([one, one], TILES), decode_rows(rows))
 
 
-def test_overlapping_messages_are_refused(wide_phase: MakePhase) -> None:
+def test_overlapping_messages_are_refused(listed: MakePhase) -> None:
     transfers = [(0, 0x60000, 20, [(5, 0x70000)], 32), (0, 0x60000, 20, [(9, 0x70000)], 32)]
     with pytest.raises(CheckError, match="E7: tile 0, event 95: controls or messages collide"):
-        encode_rows(wide_phase(transfers, TILES), Solution(np.array([90, 95])))
+        encode_rows(listed(transfers, TILES), Solution(np.array([90, 95])))
 
 
-def test_what_no_row_can_hold(wide_phase: MakePhase) -> None:
-    far = wide_phase([(0, 0x60000, 20, [(5, 0x100000)], 32)], TILES)
+def test_what_no_row_can_hold(listed: MakePhase) -> None:
+    far = listed([(0, 0x60000, 20, [(5, 0x100000)], 32)], TILES)
     with pytest.raises(InputError, match="found address 0x100000, expected below 0x100000"):
         encode_rows(far, Solution(np.array([90])))
-    near = wide_phase([(0, 0x60000, 20, [(5, 0x70000)], 32)], TILES)
+    near = listed([(0, 0x60000, 20, [(5, 0x70000)], 32)], TILES)
     with pytest.raises(CheckError, match="E1: transfer 0"):
         encode_rows(near, Solution(np.array([-1])))
 
 
-def test_iterations_differ_in_their_source_address_only(wide_phase: MakePhase) -> None:
-    phase = wide_phase([(0, 0x60000, 70, [(5, 0x70000)], 32)], TILES)
+def test_iterations_differ_in_their_source_address_only(listed: MakePhase) -> None:
+    phase = listed([(0, 0x60000, 70, [(5, 0x70000)], 32)], TILES)
     phase = replace(phase, source_address=np.array([[0x60000, 0x61000]]))
     solution = Solution(np.array([90]))
     first, second = (encode_rows(phase, solution, iteration=i) for i in (0, 1))
@@ -229,16 +229,16 @@ def test_iterations_differ_in_their_source_address_only(wide_phase: MakePhase) -
     assert rebuild(phase, decode_rows(second), iteration=1).start.tolist() == [90]
 
 
-def test_empty_phase(wide_phase: MakePhase) -> None:
-    phase = wide_phase([], 4)
+def test_empty_phase(listed: MakePhase) -> None:
+    phase = listed([], 4)
     rows = encode_rows(phase, Solution(np.zeros(0, np.int64)))
     assert rows.words.tolist() == [END_OF_ROW] * 4
     assert rows.horizon == 0
     assert len(rebuild(phase, decode_rows(rows)).start) == 0
 
 
-def test_files(tmp_path: Path, wide_phase: MakePhase) -> None:
-    phase = wide_phase([(0, 0x60000, 70, [(5, 0x70000)], 32)], 8)
+def test_files(tmp_path: Path, listed: MakePhase) -> None:
+    phase = listed([(0, 0x60000, 70, [(5, 0x70000)], 32)], 8)
     rows = encode_rows(phase, Solution(np.array([90])))
     folder = tmp_path / "new" / "rows"
     write_rows(folder, rows)
