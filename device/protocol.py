@@ -1,11 +1,59 @@
-"""What a loaded program offers to a host, on any device (``device.md`` 4, 7)."""
+"""What a card offers to a host, and what a loaded program does, on any device (``device.md`` 7)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from enum import StrEnum
 from types import TracebackType
 from typing import Protocol, Self
 
 from ipuopt.layout import IntArray
+
+
+class Control(StrEnum):
+    """Requests to a card's driver that carry no data (``device.md`` 1)."""
+
+    USER_ATTACH = "user attach"
+    SET_ID = "set IPU id"
+    STOP_MONITORING = "stop monitoring"
+    START_MONITORING = "start monitoring"
+    ACCUMULATE_ERRORS = "accumulate errors"
+    RESET = "reset device"
+    SET_SECONDARY_ID = "set secondary IPU id"
+
+
+class Device(Protocol):
+    """A card as its driver shows it: registers, attached pages, requests (``device.md`` 1).
+
+    Every method but :meth:`close` raises :class:`~ipuopt.errors.DeviceError` when the driver refuses.
+    """
+
+    def open(self) -> None:
+        """Take the card for this process alone."""
+
+    def close(self) -> None:
+        """Release it; a second time it does nothing."""
+
+    def read32(self, offset: int) -> int:
+        """Word of the register at a multiple of 4."""
+
+    def write32(self, offset: int, value: int) -> None:
+        """Store a word into the register at a multiple of 4."""
+
+    def attach(self, index: int, address: int, size: int) -> None:
+        """Let the card read and write ``size`` bytes of this process at ``address``."""
+
+    def detach(self, index: int) -> None:
+        """End :meth:`attach`; an index that is not attached is no error."""
+
+    def detach_all(self) -> None:
+        """End every :meth:`attach`."""
+
+    def control(self, name: Control) -> None:
+        """Make a request."""
+
+    def mailbox(self, words: Sequence[int]) -> tuple[int, ...]:
+        """Five words to the card's controller; its answer, five words too."""
 
 
 class Session(Protocol):

@@ -130,6 +130,22 @@ class CheckError(Error):
         return type(self), (self.what, self.violations, self.artifacts)
 
 
+class DeviceError(Error):
+    """A device failed, did not answer in time, or stopped a program.
+
+    Attributes
+    ----------
+    details
+        Lines about the state in which the device was found, for people; perhaps none.
+    """
+
+    exit_code = 6
+
+    def __init__(self, message: str, details: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.details = details
+
+
 class MissingPartError(Error):
     """An optional part is missing: which, and how to install it."""
 

@@ -1,4 +1,4 @@
-"""Phases on simulated tiles."""
+"""A small package, and phases on simulated tiles."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import ipuopt
+from ipuopt.codegen.package import Package
 from ipuopt.codegen.rows import Rows
+from ipuopt.codegen.tile import build_package
 from ipuopt.device import fabric
 from ipuopt.device.faults import FAULTS
 from ipuopt.device.machine import empty_tiles, routes
 from ipuopt.models.exchange import Problem
+from ipuopt.options import Solver
+from ipuopt.result import Built
 from ipuopt.target.fabric import PHYSICAL
 from ipuopt.target.memory import BASE, EXECUTABLE_END, LOOKAHEAD, STANDARD_ELEMENT, element_range
 
@@ -60,6 +65,32 @@ def bench() -> Callable[[], Bench]:
         return Bench(empty_tiles())
 
     return make
+
+
+@pytest.fixture(scope="session")
+def built() -> Built:
+    """A product on four tiles, uneven: 24x48 -> 40."""
+    workload = ipuopt.from_dict(
+        {
+            "ipuopt": 1,
+            "name": "small",
+            "target": {"tiles": 4},
+            "inputs": {"x": {"shape": [24, 48]}},
+            "parameters": {"w": {"shape": [48, 40]}},
+            "operations": {
+                "h": {"op": "MatMul", "inputs": ["x", "w"]},
+                "y": {"op": "Gelu", "inputs": ["h"]},
+            },
+            "outputs": ["y"],
+        }
+    )
+    options = ipuopt.SolveOptions(time_limit_s=60, solver=Solver.HEURISTIC)
+    return ipuopt.solve(workload, options).built
+
+
+@pytest.fixture(scope="session")
+def package(built: Built) -> Package:
+    return build_package(built)
 
 
 def _free_element(problem: Problem, tile: int, words: int) -> int:

@@ -7,43 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import ipuopt
 from ipuopt.codegen.isa import encode
 from ipuopt.codegen.package import Package, Segment
-from ipuopt.codegen.tile import build_package
 from ipuopt.device import Simulator
 from ipuopt.errors import CheckError, Error, InputError
-from ipuopt.options import Solver
 from ipuopt.pipeline.tensors import packed, unpacked
 from ipuopt.result import Built
 
 PROGRAM = 0x5C000
-
-
-@pytest.fixture(scope="module")
-def built() -> Built:
-    """A product on four tiles, uneven: 24x48 -> 40."""
-    workload = ipuopt.from_dict(
-        {
-            "ipuopt": 1,
-            "name": "small",
-            "target": {"tiles": 4},
-            "inputs": {"x": {"shape": [24, 48]}},
-            "parameters": {"w": {"shape": [48, 40]}},
-            "operations": {
-                "h": {"op": "MatMul", "inputs": ["x", "w"]},
-                "y": {"op": "Gelu", "inputs": ["h"]},
-            },
-            "outputs": ["y"],
-        }
-    )
-    options = ipuopt.SolveOptions(time_limit_s=60, solver=Solver.HEURISTIC)
-    return ipuopt.solve(workload, options).built
-
-
-@pytest.fixture(scope="module")
-def package(built: Built) -> Package:
-    return build_package(built)
 
 
 def contents(built: Built, package: Package) -> tuple[bytes, bytes, np.ndarray]:
