@@ -25,7 +25,9 @@ SPECIALS = 256
 MOST_WORDS = 4096
 """Words that a tile may send to the host in one batch: 1024 of data, headers and requests."""
 _MASK = 0xFFFFFFFF
-_WORKER_BASE, _CONTEXT, _COUNTER = 0x21, 1, 0x60
+_WORKER_BASE, _CONTEXT = 0x21, 1
+COUNTER = 0x60
+"""Special that holds the cycles of a tile; no code of the supervisor writes it."""
 _MOST_INSTRUCTIONS = 1 << 22
 
 
@@ -59,7 +61,7 @@ def advance(
     answers
         Synchronisations that each tile has still to answer for its last ``sans``.
     specials
-        Shape ``(tiles, 256)``.
+        Shape ``(tiles, 256)``; workers read the counter there.
     outgoing, sent
         Words for the host, and how many.
     watched
@@ -165,8 +167,8 @@ def _stretch(
                 return EXIT, pc
             if name == d.GET and x[1] == _CONTEXT:
                 m[x[0]] = worker
-            elif name == d.GET and x[1] == _COUNTER:
-                m[x[0]] = 0
+            elif name == d.GET and x[1] == COUNTER:
+                m[x[0]] = specials[COUNTER] & _MASK
             elif name != d.PUT_A and name != d.URAND64:
                 return FORBIDDEN, pc
         elif name == d.PUT:

@@ -19,15 +19,16 @@ class Ledger:
     name
         Symbols.
     cycles
-        By the formulas of :mod:`ipuopt.codegen.kernels.charges`; time does not pass in the simulator.
+        By the formulas of :mod:`ipuopt.codegen.kernels.charges`.
     """
 
     tile: list[int] = field(default_factory=list)
     name: list[str] = field(default_factory=list)
     cycles: list[int] = field(default_factory=list)
 
-    def enter(self, tile: int, name: str, arguments: Sequence[int]) -> None:
-        """Note a call; ``arguments`` are $m2 and the registers behind it."""
+    def enter(self, tile: int, name: str, arguments: Sequence[int]) -> int:
+        """Note a call and return its cycles; ``arguments`` are $m2 and the registers behind it."""
         self.tile.append(tile)
         self.name.append(name)
         self.cycles.append(charge(name, arguments))
+        return self.cycles[-1]

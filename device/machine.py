@@ -21,7 +21,7 @@ from ipuopt.device.ledger import Ledger
 from ipuopt.errors import CheckError
 from ipuopt.layout import IntArray
 from ipuopt.target import registers as special
-from ipuopt.target.constants import TILES, WORD_BYTES
+from ipuopt.target.constants import SYNC_CYCLES, TILES, WORD_BYTES
 from ipuopt.target.fabric import PHYSICAL, BoolArray, Int8Array, direction, time_to_mux
 from ipuopt.target.memory import BASE, EXECUTABLE_END, SIZE
 
@@ -179,14 +179,22 @@ class Machine:
             raise _error("code", f"tile {tile}: found a trap at {self.place[tile]:#x}")
         arguments = self._arguments(tile)
         act(name, arguments, self.memory[tile].view(np.uint8), BASE)
-        self.ledger.enter(tile, name, arguments)
+        self._charge(tile, name, arguments)
         self._return(tile)
 
     def _note_copy(self, tile: int) -> None:
         """A call of the runtime's copy loop; its own transfers with the host use it too."""
         back = int(self.registers[tile, _RETURN])
         if back in self._programs.get(tile, ()):
-            self.ledger.enter(tile, IN_RUNTIME, self._arguments(tile))
+            self._charge(tile, IN_RUNTIME, self._arguments(tile))
+
+    @property
+    def _clock(self) -> IntArray:
+        """Cycles of each tile: events of phases, synchronisations, and what kernels are charged."""
+        return self.specials[:, code.COUNTER]
+
+    def _charge(self, tile: int, name: str, arguments: list[int]) -> None:
+        self._clock[tile] += self.ledger.enter(tile, name, arguments)
 
     def _arguments(self, tile: int) -> list[int]:
         result: list[int] = self.registers[tile, _OUTPUT : _OUTPUT + _ARGUMENTS].tolist()
@@ -215,6 +223,7 @@ class Machine:
             where = f"phase {len(self.phases)}: tile {tile}: event {event}"
             raise _error(label, f"{where}: {message.format(detail)}")
         self.phases.append(int(done.max()))
+        self._clock[tiles] += done
         self.zone[tiles] = special.LOCAL
         self._return(tiles)
 
@@ -258,6 +267,8 @@ class Machine:
             raise _error("step", f"tile {some} waits for a phase, tile {other} for the host")
         if bool(zones & {special.ALL_TILES, special.WITH_HOST}) != granted:
             return False
+        met = at | answering
+        self._clock[met] = self._clock[met].max(initial=0) + (0 if granted else SYNC_CYCLES)
         self.place[at] += WORD_BYTES
         self.state[at] = code.RUNNING
         self.answers[answering] -= 1

@@ -55,6 +55,10 @@ class Calls:
     arguments: IntArray
     count: IntArray
 
+    def of_step(self, step: int) -> slice:
+        """Calls of a step of the program."""
+        return slice(*np.searchsorted(self.step, [step, step + 1]).tolist())
+
 
 Group = tuple[IntArray, str, tuple[IntArray | int, ...]]
 """Positions of calls of one symbol, the symbol, and their arguments."""

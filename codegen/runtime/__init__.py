@@ -13,9 +13,11 @@ from ipuopt.target.constants import WORD_BYTES
 
 __all__ = [
     "COMPLETION",
+    "FIRST_SAMPLE",
     "HOST_CLOSE",
     "HOST_PACKETS",
     "HOST_STAGING",
+    "LAST_SAMPLE",
     "PREFIX",
     "PUBLIC",
     "SEED_STEP",
@@ -44,6 +46,8 @@ PUBLIC = (
 """Labels that are symbols of a package; the others are places inside these."""
 COMPLETION = 0x58000
 """0 until the program has ended, then 1 (package.md 2)."""
+FIRST_SAMPLE, LAST_SAMPLE = 0x58004, 0x58008
+"""Cycle samples around all steps (package.md 2)."""
 WORKER_STACK_BASE = 0x580E0
 """Base of worker 0; the others follow every 0x100 (package.md 2)."""
 HOST_PACKETS, HOST_CLOSE, HOST_STAGING = 0x50000, 0x50160, 0x50180

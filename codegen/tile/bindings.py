@@ -14,11 +14,12 @@ from ipuopt.result import Built
 from ipuopt.target.constants import WORD_BYTES
 from ipuopt.target.fabric import PHYSICAL
 
+Tensors = tuple[tuple[Binding, ...], tuple[Binding, ...], tuple[Binding, ...]]
+"""Inputs, weights and outputs."""
 
-def bindings_of(
-    built: Built,
-) -> tuple[tuple[Binding, ...], tuple[Binding, ...], tuple[Binding, ...]]:
-    """Inputs, weights and outputs, in the order of the plan's values."""
+
+def bindings_of(built: Built, more: tuple[Binding, ...] = ()) -> Tensors:
+    """Tensors in the order of the plan's values; ``more`` are outputs behind them."""
     groups: tuple[list[Binding], list[Binding], list[Binding]] = ([], [], [])
     for index, value in enumerate(built.plan.values):
         if value.origin is Origin.INPUT:
@@ -28,7 +29,7 @@ def bindings_of(
         if value.is_output:
             groups[2].append(_binding(built, index))
     inputs, weights, outputs = map(tuple, groups)
-    return inputs, weights, outputs
+    return inputs, weights, (*outputs, *more)
 
 
 def completion() -> Binding:

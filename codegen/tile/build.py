@@ -7,17 +7,26 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ipuopt.codegen.host import batches_of, host_exchange, slots_of
+from ipuopt.codegen.host import batches_of, host_exchange
 from ipuopt.codegen.isa import WordArray
 from ipuopt.codegen.link import Library
 from ipuopt.codegen.package import EntryPoint, Package, Region, TileImage
 from ipuopt.codegen.package.check import LOAD_START
 from ipuopt.codegen.package.listing import TILE_PROGRAM
 from ipuopt.codegen.runtime import COMPLETION
-from ipuopt.codegen.tile.bindings import bindings_of, completion
+from ipuopt.codegen.tile.bindings import Tensors, bindings_of, completion
 from ipuopt.codegen.tile.code import Code, code_of
-from ipuopt.codegen.tile.room import Room, words_of
-from ipuopt.codegen.tile.work import Addresses, Place, Work, programs, work_of
+from ipuopt.codegen.tile.room import HIGH, Room, words_of
+from ipuopt.codegen.tile.samples import plans, sample_bindings, samples_of
+from ipuopt.codegen.tile.work import (
+    Addresses,
+    Place,
+    Sections,
+    Work,
+    programs,
+    with_host,
+    work_of,
+)
 from ipuopt.errors import InputError
 from ipuopt.result import Built
 from ipuopt.target.constants import TILES, WORD_BYTES
@@ -28,7 +37,9 @@ from ipuopt.versions import versions
 _ROW_REGION, _HOST_REGION = "exchange row", "host exchange program"
 
 
-def build_package(built: Built, library: Library | None = None) -> Package:
+def build_package(
+    built: Built, library: Library | None = None, *, profile: bool = False
+) -> Package:
     """Package of a program.
 
     Parameters
@@ -37,6 +48,8 @@ def build_package(built: Built, library: Library | None = None) -> Package:
         A program that its checkers accept.
     library
         Objects with bodies of kernels; those that it does not define have symbols and no bodies.
+    profile
+        Whether tiles take cycle samples between their steps.
 
     Raises
     ------
@@ -50,15 +63,22 @@ def build_package(built: Built, library: Library | None = None) -> Package:
     if lowest < SUPPORT_END:
         found = f"found data at {lowest:#x}"
         raise InputError(f"package: {found}, expected from {SUPPORT_END:#x}: code lies below")
-    inputs, weights, outputs = bindings_of(built)
-    batches = (batches_of(weights), batches_of(inputs), batches_of(outputs))
-    work = work_of(built, batches, slots_of(*batches))
+    work = work_of(built)
+    samples = samples_of(work) if profile else None
     code = code_of(sorted({*work.runs.names, *work.copies.names}), library)
-    longest = int(np.diff(programs(work, _unplaced(work, code))[1]).max())
+    bindings = bindings_of(built, sample_bindings(samples, HIGH))
+    batches = _batches(bindings)
+    work = with_host(work, batches)
+    longest = int(np.diff(programs(work, _unplaced(work, code), samples)[1]).max())
     logical = np.argsort(PHYSICAL)
-    rooms = [Room(tile, code.of_tile(int(logical[tile])), longest) for tile in range(TILES)]
+    sampled = 0 if samples is None else int(samples.count.max()) + 1
+    rooms = [Room(t, code.of_tile(int(logical[t])), longest, sampled) for t in range(TILES)]
+    if samples is not None:  # they lie behind the programs, whose length their address leaves alone
+        bindings = bindings_of(built, sample_bindings(samples, rooms[0].samples))
+        batches = _batches(bindings)
+        work = with_host(work, batches)
     at, regions = _placed(work, code, rooms)
-    words, bounds = programs(work, at)
+    words, bounds = programs(work, at, samples)
     images = []
     for room, first, stop in zip(rooms, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         size = WORD_BYTES * (stop - first)
@@ -68,21 +88,27 @@ def build_package(built: Built, library: Library | None = None) -> Package:
     return Package(
         producer=f"ipuopt {versions()['ipuopt']}",
         tiles=tuple(images),
-        inputs=inputs,
-        outputs=(*outputs, completion()),
-        weights=weights,
+        inputs=bindings[0],
+        outputs=(*bindings[2], completion()),
+        weights=bindings[1],
         host=host_exchange(*batches),
         entry_points=(EntryPoint("run", 0, 0),),
+        profile=plans(work, samples),
         symbols=code.symbols,
         regions=(*code.regions, *regions),
     )
+
+
+def _batches(bindings: Tensors) -> Sections:
+    inputs, weights, outputs = map(batches_of, bindings)
+    return weights, inputs, outputs
 
 
 def _unplaced(work: Work, code: Code) -> Addresses:
     """Addresses that make programs of the right length."""
     rows = np.zeros((len(work.rows), TILES), np.int64)
     host: dict[Place, tuple[int, int]] = defaultdict(lambda: (0, 0))
-    return Addresses(code.runtime.symbols, code.kernels, rows, host)
+    return Addresses(code.runtime.symbols, code.kernels, rows, host, HIGH)
 
 
 def _placed(work: Work, code: Code, rooms: Sequence[Room]) -> tuple[Addresses, list[Region]]:
@@ -108,5 +134,6 @@ def _placed(work: Work, code: Code, rooms: Sequence[Room]) -> tuple[Addresses, l
                 counts = part.copy_words | len(part.packets) << 24
                 table = rooms[tile].place(words_of(part.destination, counts, packets))
                 host[section, number, tile] = table, body
-    addresses = Addresses(code.runtime.symbols, code.kernels, rows, host)
+    samples = rooms[0].samples
+    addresses = Addresses(code.runtime.symbols, code.kernels, rows, host, samples)
     return addresses, list(regions.values())

@@ -3,7 +3,7 @@
 ::
 
     0x4c010       0x50000   0x58000  0x586e0     0x5c000                                0x64000
-    | stub, code  | host    | state  | free      | code | tile program | rows, free     | data
+    | stub, code  | host    | state  | free      | code | program | samples | rows, free| data
 
 All of it is executable and shares no memory element with data, so any row may lie in any free part.
 """
@@ -42,17 +42,22 @@ class Room:
         Shared code: bytes from the stub on, and from ``HIGH`` on.
     longest
         Words of the longest program of all tiles.
+    samples
+        Words that cycle samples need on the tile that takes most.
     """
 
-    def __init__(self, tile: int, code: tuple[bytes, bytes], longest: int) -> None:
+    def __init__(
+        self, tile: int, code: tuple[bytes, bytes], longest: int, samples: int = 0
+    ) -> None:
         self.tile = tile
         self.program = round_up(HIGH + len(code[1]), ALIGNMENT)
+        self.samples = self.program + WORD_BYTES * longest
         self._known: dict[bytes, int] = {}
         shared = code[1].ljust(self.program - HIGH, b"\0")
         self._parts = [
             (LOAD_START, HOST_WINDOW[0], bytearray(code[0])),
             (RUNTIME_END, HIGH, bytearray()),
-            (HIGH, CODE_END, bytearray(shared + bytes(WORD_BYTES * longest))),
+            (HIGH, CODE_END, bytearray(shared + bytes(WORD_BYTES * (longest + samples)))),
         ]
         for start, stop, content in self._parts:
             if start + len(content) > stop:

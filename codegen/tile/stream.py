@@ -86,8 +86,27 @@ def add_phase(
     stream.add(tile, words, used)
 
 
+def add_samples(stream: Stream, tile: IntArray, address: IntArray | int, helper: int) -> None:
+    """Cycle samples of different tiles (package.md 3.3)."""
+    where = np.broadcast_to(address, len(tile))
+    stream.add(tile, np.stack(_sample(where, helper), axis=1))
+
+
+def _sample(address: IntArray, helper: int) -> list[WordArray]:
+    call = INSTRUCTIONS["call"].encode_many(_RETURN, helper)
+    return [
+        INSTRUCTIONS["setzi"].encode_many(_FIRST, address),
+        np.broadcast_to(call, len(address)),
+    ]
+
+
 def add_calls(
-    stream: Stream, tile: IntArray, arguments: IntArray, count: IntArray, address: IntArray
+    stream: Stream,
+    tile: IntArray,
+    arguments: IntArray,
+    count: IntArray,
+    address: IntArray,
+    sampled: tuple[IntArray, int] | None = None,
 ) -> None:
     """Kernel calls, in their order on each tile (package.md 3.3).
 
@@ -97,6 +116,8 @@ def add_calls(
         Values for $m2 and on, shape ``(calls, 8)``, and how many are used.
     address
         Of each call's kernel.
+    sampled
+        Where the cycle sample before each call goes, negative for none, and the helper's address.
 
     Raises
     ------
@@ -108,6 +129,9 @@ def add_calls(
         found = f"found a call with {count[wrong][0] - 1} inputs and scalars"
         raise ValueError(f"{found}, expected 1..{_ARGUMENTS[-1] - 1}")
     words, used = [], []
+    if sampled is not None:
+        words += _sample(np.maximum(sampled[0], 0), sampled[1])
+        used += [sampled[0] >= 0] * len(words)
     for place in range(arguments.shape[1]):
         value, there = arguments[:, place], place < count
         large = value >> _IMMEDIATE_BITS > 0

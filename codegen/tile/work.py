@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ipuopt.codegen.host import Batches, Part, Way, parts_of
+from ipuopt.codegen.host import Batches, Part, Way, parts_of, slots_of
 from ipuopt.codegen.isa import WordArray
 from ipuopt.codegen.kernels import Calls, copy_calls, run_calls
 from ipuopt.codegen.phases import exchange_problem, phase_slice
 from ipuopt.codegen.rows import Rows, encode_rows
-from ipuopt.codegen.tile.stream import Stream, add_calls, add_host, add_jump, add_phase
+from ipuopt.codegen.runtime import FIRST_SAMPLE, LAST_SAMPLE
+from ipuopt.codegen.tile.stream import (
+    Stream,
+    add_calls,
+    add_host,
+    add_jump,
+    add_phase,
+    add_samples,
+)
 from ipuopt.layout import IntArray
 from ipuopt.models.exchange import Solution
 from ipuopt.program import StepKind
 from ipuopt.result import Built
-from ipuopt.target.constants import TILES
+from ipuopt.target.constants import TILES, WORD_BYTES
 from ipuopt.target.fabric import PHYSICAL
 
 Batch = Mapping[int, Part]
 """Parts of one batch by physical tile."""
+Sections = tuple[Batches, Batches, Batches]
+"""Weights, inputs, outputs."""
 Place = tuple[int, int, int]
 """Section, batch and physical tile of a part."""
 WEIGHTS, INPUTS, OUTPUTS = range(3)
@@ -39,6 +49,54 @@ class Work:
     copies: Calls
     sections: tuple[tuple[Batch, ...], ...]
 
+    def calls(self, kind: StepKind) -> Calls:
+        """Kernel calls of steps of a kind other than phases."""
+        return self.runs if kind is StepKind.RUN else self.copies
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Cycle samples that tiles take at the steps that a step of the program makes, shape ``(steps,)`` each.
+
+    Attributes
+    ----------
+    tile
+        Physical.
+    number
+        Of the sample on its tile.
+    position
+        How many phases and calls the tile has before it.
+    first, count
+        First call of the step of the program that it stands before, and how many it covers.
+    """
+
+    tile: IntArray
+    number: IntArray
+    position: IntArray
+    first: IntArray
+    count: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Cycle samples of a program.
+
+    Attributes
+    ----------
+    taken
+        By step of the program.
+    count
+        Steps of each physical tile, shape ``(1472,)``; it takes one sample more.
+    """
+
+    taken: tuple[Taken, ...]
+    count: IntArray
+
+    @property
+    def tiles(self) -> IntArray:
+        """Physical tiles that take samples, ascending."""
+        return np.flatnonzero(self.count)
+
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
@@ -54,63 +112,85 @@ class Addresses:
         Of each phase and physical tile, shape ``(phases, 1472)``.
     host
         Descriptor and code of each part.
+    samples
+        Of the cycle samples around steps, on every tile that takes any.
     """
 
     helpers: Mapping[str, int]
     kernels: Mapping[str, int]
     rows: IntArray
     host: Mapping[Place, tuple[int, int]]
+    samples: int
 
 
-def work_of(built: Built, batches: tuple[Batches, Batches, Batches], slots: IntArray) -> Work:
-    """Encode rows, name kernels, cut batches."""
+def work_of(built: Built) -> Work:
+    """Encode rows, name kernels; without the host's transfers."""
     program = built.program
     rows = []
     for phase, step in enumerate(program.phases):
         problem = exchange_problem(program, built.address, phase)
         rows.append(encode_rows(problem, Solution(built.start[phase_slice(program, step)])))
-    ways = (Way.TO_TILE, Way.TO_TILE, Way.TO_HOST)
-    sections = tuple(
-        tuple(parts_of(part, number, way, slots) for number in range(len(part)))
-        for part, way in zip(batches, ways, strict=True)
-    )
     return Work(
         built,
         tuple(rows),
         run_calls(built.plan, program, built.address),
         copy_calls(program, built.address),
-        sections,
+        (),
     )
 
 
-def programs(work: Work, at: Addresses) -> tuple[WordArray, IntArray]:
+def with_host(work: Work, batches: Sections) -> Work:
+    """The same with the transfers of these batches."""
+    ways, slots = (Way.TO_TILE, Way.TO_TILE, Way.TO_HOST), slots_of(*batches)
+    sections = tuple(
+        tuple(parts_of(part, number, way, slots) for number in range(len(part)))
+        for part, way in zip(batches, ways, strict=True)
+    )
+    return replace(work, sections=sections)
+
+
+def programs(
+    work: Work, at: Addresses, samples: Samples | None = None
+) -> tuple[WordArray, IntArray]:
     """Words of all tile programs by physical tile, and their bounds (package.md 3.2)."""
     stream = Stream(TILES)
     _host(stream, work, at, WEIGHTS)
     _host(stream, work, at, INPUTS)
+    sampler = at.helpers["sample_cycle"]
+    if samples is not None:
+        add_samples(stream, samples.tiles, FIRST_SAMPLE, sampler)
     phase = 0
     for number, step in enumerate(work.built.program.steps):
-        if step.kind is StepKind.PHASE:
-            active = np.zeros(TILES, np.bool_)
-            taking = np.flatnonzero(work.rows[phase].done > 0)
-            active[PHYSICAL[taking]] = True
-            barrier = at.helpers["worker_barrier"]
-            add_phase(stream, _ALL, active, 0, at.rows[phase], barrier)
-            phase += 1
-        else:
-            calls = work.runs if step.kind is StepKind.RUN else work.copies
-            _calls(stream, calls, number, at.kernels)
+        taken = None if samples is None else samples.taken[number]
+        if step.kind is not StepKind.PHASE:
+            _calls(stream, work.calls(step.kind), number, at, taken)
+            continue
+        if taken is not None:
+            add_samples(stream, taken.tile, at.samples + WORD_BYTES * taken.number, sampler)
+        active = np.zeros(TILES, np.bool_)
+        active[PHYSICAL[np.flatnonzero(work.rows[phase].done > 0)]] = True
+        add_phase(stream, _ALL, active, 0, at.rows[phase], at.helpers["worker_barrier"])
+        phase += 1
+    if samples is not None:
+        last = at.samples + WORD_BYTES * samples.count[samples.tiles]
+        add_samples(stream, samples.tiles, last, sampler)
+        add_samples(stream, samples.tiles, LAST_SAMPLE, sampler)
     _host(stream, work, at, OUTPUTS)
     add_jump(stream, _ALL, at.helpers["complete"])
     return stream.finish()
 
 
-def _calls(stream: Stream, calls: Calls, step: int, kernels: Mapping[str, int]) -> None:
-    part = slice(*np.searchsorted(calls.step, [step, step + 1]).tolist())
-    address = np.array([kernels[name] for name in calls.names], np.int64)
+def _calls(stream: Stream, calls: Calls, step: int, at: Addresses, taken: Taken | None) -> None:
+    part = calls.of_step(step)
+    address = np.array([at.kernels[name] for name in calls.names], np.int64)
     tile = PHYSICAL[calls.tile[part]]
     symbol = address[calls.symbol[part]]
-    add_calls(stream, tile, calls.arguments[part], calls.count[part], symbol)
+    sampled = None
+    if taken is not None:
+        where = np.full(len(tile), -1)
+        where[taken.first] = at.samples + WORD_BYTES * taken.number
+        sampled = where, at.helpers["sample_cycle"]
+    add_calls(stream, tile, calls.arguments[part], calls.count[part], symbol, sampled)
 
 
 def _host(stream: Stream, work: Work, at: Addresses, section: int) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ipuopt.cli.logs import logging_options
-from ipuopt.cli.package_file import kernels_option, read_kernels, write_built
+from ipuopt.cli.package_file import kernels_option, profile_option, read_kernels, write_built
 from ipuopt.cli.streams import as_json_text, tell
 
 
@@ -16,9 +16,10 @@ from ipuopt.cli.streams import as_json_text, tell
 )
 @click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
 @kernels_option
+@profile_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @logging_options
-def package(run: Path, kernels: tuple[Path, ...], as_json: bool, quiet: bool) -> int:
+def package(run: Path, kernels: tuple[Path, ...], profile: bool, as_json: bool, quiet: bool) -> int:
     """Write the package of a finished run, with the bodies of its kernels.
 
     RUN is a run directory; nothing is solved. A package that stands there is replaced.
@@ -29,7 +30,7 @@ def package(run: Path, kernels: tuple[Path, ...], as_json: bool, quiet: bool) ->
     from ipuopt.rundir import PACKAGE, read_run
 
     _, built, _ = read_run(run)
-    content = listing.summary(write_built(run, built, library))
+    content = listing.summary(write_built(run, built, library, profile=profile))
     if as_json:
         tell(as_json_text({"exit_code": 0, "package": str(run / PACKAGE), **content}))
         return 0

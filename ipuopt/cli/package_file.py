@@ -31,6 +31,10 @@ kernels_option = click.option(
     help="Link the bodies of kernels from this object; may be given several times.",
 )
 
+profile_option = click.option(
+    "--profile", is_flag=True, help="Let the tiles sample their cycle counters between steps."
+)
+
 
 def read_kernels(files: Sequence[Path]) -> Library | None:
     """Objects of ``--kernels``; None if there are none.
@@ -60,26 +64,29 @@ class Written:
         Why there is none.
     exit_code
         0, or that of the error for objects that were given and cannot be used.
+    linked
+        Whether objects were given.
     """
 
     package: Package | None
     reason: str = ""
     exit_code: int = 0
+    linked: bool = False
 
     @property
     def lines(self) -> Iterator[str]:
-        """What to tell of the package, a line each."""
+        """What a solve tells of it: why it is not there, and of objects what they gave."""
         from ipuopt.codegen.package import listing
         from ipuopt.rundir import PACKAGE
 
         if self.package is None:
             yield f"{PACKAGE} is not written: {self.reason}"
-        else:
+        elif self.linked:
             yield from listing.kernel_lines(listing.summary(self.package))
 
 
 def write_package_of(
-    folder: Path, result: Result, started_s: float, library: Library | None
+    folder: Path, result: Result, started_s: float, library: Library | None, *, profile: bool
 ) -> Written:
     """Write the package of a run that stands in ``folder``.
 
@@ -89,6 +96,8 @@ def write_package_of(
         :func:`time.monotonic` at the start of the command, whose time limit holds here too.
     library
         Objects to link.
+    profile
+        Whether tiles take cycle samples.
     """
     from ipuopt.errors import Error
 
@@ -101,12 +110,13 @@ def write_package_of(
             later = f"ipuopt package {folder} writes it without solving"
             return Written(None, f"it may take {needed} s, and {left} s are left; {later}")
     try:
-        return Written(write_built(folder, result.built, library))
+        package = write_built(folder, result.built, library, profile=profile)
+        return Written(package, linked=library is not None)
     except Error as error:
         return Written(None, str(error), error.exit_code if library is not None else 0)
 
 
-def write_built(folder: Path, built: Built, library: Library | None) -> Package:
+def write_built(folder: Path, built: Built, library: Library | None, *, profile: bool) -> Package:
     """Build a package and write it into a run directory.
 
     Raises
@@ -119,7 +129,7 @@ def write_built(folder: Path, built: Built, library: Library | None) -> Package:
     from ipuopt.codegen.tile import build_package
     from ipuopt.rundir import PACKAGE
 
-    package = build_package(built, library)
+    package = build_package(built, library, profile=profile)
     write_package(folder / PACKAGE, package)
     return package
 

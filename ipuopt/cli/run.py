@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from ipuopt.cli.streams import as_json_text, tell
 
 if TYPE_CHECKING:
     from ipuopt.pipeline.execute import Execution
+    from ipuopt.pipeline.profile import Profile
 
 _COUNTS = ("model", "program", "device")
 
@@ -34,9 +36,18 @@ _COUNTS = ("model", "program", "device")
     help="Inputs and parameters by name; those it does not hold are drawn.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of draws.")
+@click.option("--profile", is_flag=True, help="Also the cycle samples that the tiles take.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @logging_options
-def run(run: Path, device: str, inputs: Path | None, seed: int, as_json: bool, quiet: bool) -> int:
+def run(
+    run: Path,
+    device: str,
+    inputs: Path | None,
+    seed: int,
+    profile: bool,
+    as_json: bool,
+    quiet: bool,
+) -> int:
     """Run the package of a finished run and compare with numpy.
 
     RUN is a run directory. The device gets the words of the package, nothing else; results are held
@@ -45,7 +56,7 @@ def run(run: Path, device: str, inputs: Path | None, seed: int, as_json: bool, q
     del quiet  # results are printed either way
     from ipuopt.pipeline.execute import execute_run
 
-    done = execute_run(run, inputs=inputs, seed=seed)
+    done = execute_run(run, inputs=inputs, seed=seed, profile=profile)
     code = 0 if done.passed else EXIT_REJECTED
     if as_json:
         content = {"exit_code": code, "device": device, **_content(done)}
@@ -69,12 +80,14 @@ def _content(done: Execution) -> dict[str, Any]:
         }
         for output in done.outputs
     ]
+    sampled = {} if done.profile is None else {"profile": asdict(done.profile)}
     return {
         "passed": done.passed,
         "outputs": outputs,
         "phases": [asdict(phase) for phase in done.phases],
         "steps": [asdict(step) for step in done.steps],
         "kernels": [asdict(kernel) for kernel in done.kernels],
+        **sampled,
     }
 
 
@@ -98,5 +111,22 @@ def _lines(done: Execution) -> list[str]:
     ]
     kernels: list[tuple[str, ...]] = [("kernel", "calls", "program", "device")]
     kernels += [(k.purpose, *map(thousands, (k.calls, k.program, k.device))) for k in done.kernels]
-    tables = (rows, steps, kernels, results)
+    tables = (rows, steps, kernels, *_sampled(done.profile), results)
     return [line for table in tables for line in (*aligned(table), "")] + [_verdict(done.passed)]
+
+
+def _sampled(profile: Profile | None) -> Iterator[list[tuple[str, ...]]]:
+    from ipuopt.figures import thousands
+
+    if profile is None:
+        return
+    rows: list[tuple[str, ...]] = [("sampled step", "kernel", "tiles", "longest", "elapsed")]
+    rows += [
+        (
+            s.name,
+            s.kernel.removeprefix("ipu_stack_"),
+            *map(thousands, (s.tiles, s.longest, s.elapsed)),
+        )
+        for s in profile.steps
+    ]
+    yield [*rows, ("total", "", "", "", thousands(profile.total))]

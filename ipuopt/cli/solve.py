@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,13 @@ from ipuopt.cli.flags import output_options, solve_options
 from ipuopt.cli.interrupts import Interrupts
 from ipuopt.cli.logs import logging_options
 from ipuopt.cli.overdue import INTERRUPTED, Overdue, end_process
-from ipuopt.cli.package_file import Written, kernels_option, read_kernels, write_package_of
+from ipuopt.cli.package_file import (
+    Written,
+    kernels_option,
+    profile_option,
+    read_kernels,
+    write_package_of,
+)
 from ipuopt.cli.progress import Mode, Progress
 from ipuopt.cli.searching import config_text, last_result
 from ipuopt.cli.streams import as_json_text, fail, tell
@@ -26,7 +33,6 @@ from ipuopt.options import SolveOptions
 from ipuopt.settings import Setting, options_of, resolve
 
 if TYPE_CHECKING:
-    from ipuopt.codegen.link import Library
     from ipuopt.plan import Plan
     from ipuopt.result import Result
     from ipuopt.workload import Workload
@@ -48,6 +54,7 @@ if TYPE_CHECKING:
     help="Build this plan (plan.json, or a plan of the public compiler) instead of searching.",
 )
 @kernels_option
+@profile_option
 @output_options("Replace the run in the output directory.")
 @logging_options
 @click.pass_obj
@@ -58,6 +65,7 @@ def solve(
     output: Path | None,
     plan_file: Path | None,
     kernels: tuple[Path, ...],
+    profile: bool,
     as_json: bool,
     progress: str,
     force: bool,
@@ -84,7 +92,7 @@ def solve(
         folder = output or Path("runs", graph.name)
         check_output(folder, force=force)
         plan = None if plan_file is None else _read_plan(plan_file, graph)
-        library = read_kernels(kernels)
+        package = partial(write_package_of, library=read_kernels(kernels), profile=profile)
         options = options_of(settings)
         overdue: Overdue[Result] = Overdue(started, options.time_limit_s)
         events = replace(shown.events(interrupts.requested), on_result=overdue.keep)
@@ -100,7 +108,7 @@ def solve(
             if not interrupts.requested():
                 raise
             return fail(f"{graph.name}: {INTERRUPTED}", interrupts.exit_code)
-        code = _finish(folder, result, settings, interrupts, started, as_json, force, library)
+        code = _finish(folder, result, settings, interrupts, started, as_json, force, package)
         if late:
             end_process(code)
         return code
@@ -134,7 +142,7 @@ def _finish(
     started: float,
     as_json: bool,
     force: bool,
-    library: Library | None,
+    package: Callable[[Path, Result, float], Written],
 ) -> int:
     from ipuopt.cli.table import remarks, table
     from ipuopt.rundir import PACKAGE, config_of, report_of, write_run
@@ -146,7 +154,7 @@ def _finish(
     if interrupts.requested():
         code = interrupts.exit_code
     else:
-        written = write_package_of(folder, result, started, library)
+        written = package(folder, result, started)
         code = written.exit_code or code
     if as_json:
         report = report_of(result, settings, wall_time_s)
@@ -158,8 +166,7 @@ def _finish(
     lines = table(result.reports, result.total, wall_time_s)
     cut = bool(settings["deterministic"].value) and not result.repeatable
     lines += ["", *remarks(result.reports, result.total, result.limit, cut=cut)]
-    if written.package is None or library is not None:
-        lines += written.lines
+    lines += written.lines
     lines.append(f"Run directory: {folder}")
     tell("\n".join(lines))
     return code

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _TITLES = ("stage", "heuristic", "solver", "bound", "gap", "proven by", "time")
 _LEFT = (
     *("case", "stage", "phase", "proven by"),
-    *("exchange phase", "step of the plan", "kernel", "output"),
+    *("exchange phase", "step of the plan", "sampled step", "kernel", "output"),
 )
 
 BOUNDED = (

@@ -13,6 +13,7 @@ from ipuopt.codegen.package import read_package
 from ipuopt.device import Simulator
 from ipuopt.errors import InputError
 from ipuopt.pipeline.cycles import KernelCycles, StepCycles, compare_cycles
+from ipuopt.pipeline.profile import Profile, profile_of
 from ipuopt.pipeline.reference import reference
 from ipuopt.pipeline.tensors import packed, unpacked
 from ipuopt.program_arrays import load_arrays
@@ -59,12 +60,15 @@ class Execution:
         In the order of the program.
     kernels
         By name of their purpose.
+    profile
+        Cycle samples, where they were asked for.
     """
 
     outputs: tuple[Compared, ...]
     phases: tuple[PhaseCycles, ...]
     steps: tuple[StepCycles, ...]
     kernels: tuple[KernelCycles, ...]
+    profile: Profile | None = None
 
     @property
     def passed(self) -> bool:
@@ -76,7 +80,9 @@ class Execution:
         )
 
 
-def execute_run(path: Path, *, inputs: Path | None = None, seed: int = 0) -> Execution:
+def execute_run(
+    path: Path, *, inputs: Path | None = None, seed: int = 0, profile: bool = False
+) -> Execution:
     """Load the package of a run into the simulator, run it, compare.
 
     Parameters
@@ -87,6 +93,8 @@ def execute_run(path: Path, *, inputs: Path | None = None, seed: int = 0) -> Exe
         ``.npz`` with inputs and parameters by name; what it does not hold is drawn.
     seed
         Of the draws.
+    profile
+        Whether to read cycle samples; the package has to take them.
 
     Raises
     ------
@@ -100,6 +108,9 @@ def execute_run(path: Path, *, inputs: Path | None = None, seed: int = 0) -> Exe
         found = f"found no {PACKAGE}"
         raise InputError(f"{path}: {found}, expected one: ipuopt package writes it")
     package = read_package(path / PACKAGE, loadable=True)
+    if profile and not package.profile:
+        wanted = f"some: ipuopt package {path} --profile takes them"
+        raise InputError(f"{path / PACKAGE}: found no cycle samples, expected {wanted}")
     given = tensors_of(workload, inputs, seed)
     known = {value.name: value.tensor for value in built.plan.values}
     tensors = {name: given[tensor] for name, tensor in known.items() if tensor in given}
@@ -123,6 +134,7 @@ def execute_run(path: Path, *, inputs: Path | None = None, seed: int = 0) -> Exe
         tuple(outputs),
         tuple(PhaseCycles(*phase) for phase in phases),
         *compare_cycles(built, counted, ledger),
+        profile_of(package, content) if profile else None,
     )
 
 

@@ -104,6 +104,9 @@ def traced(package: Package, image: TileImage, make_tile: MakeTile) -> tuple[Tra
         tile.hooks[symbols[name]] = kernel(name)
     tile.hooks[symbols["ipu_stack_static_idle_row"]] = row(symbols["ipu_stack_static_idle_row"], 4)
     tile.hooks[symbols["ipu_stack_static_copy_u32"]] = lambda registers: None
+    tile.hooks[symbols["ipu_stack_static_sample_cycle"]] = lambda registers: trace.events.append(
+        ("sample", registers[2])
+    )
     for region in package.regions:
         if region.physical_tile == image.physical_tile:
             if region.name == "exchange row":
@@ -168,6 +171,46 @@ def test_every_tile_does_what_the_tables_say(
 def _slices(package: Package) -> list[Any]:
     bindings = (*package.inputs, *package.weights, *package.outputs[:-1])
     return [binding.slices for binding in bindings]
+
+
+def test_cycle_samples(built: Built, package: Package, make_tile: MakeTile) -> None:
+    """One before each step, one behind the last, at one address on all tiles, and two around all."""
+    sampled = build_package(built, profile=True)
+    assert [*violations(sampled), *load_violations(sampled)] == []
+    *_, start, cycles, end, _ = sampled.outputs
+    assert [b.name for b in (start, cycles, end)] == [
+        *("profile.start-cycle", "profile.cycles", "profile.end-cycle"),
+    ]
+    (base,) = set(cycles.slices.address.tolist())
+    tiles = sorted(PHYSICAL[: built.program.tiles].tolist())
+    assert [plan.physical_tile for plan in sampled.profile] == tiles
+    for binding, address in ((start, 0x58004), (end, 0x58008)):
+        assert set(binding.slices.address.tolist()) == {address}
+        assert binding.slices.tile.tolist() == tiles
+        assert binding.slices.size.tolist() == [4] * len(tiles)
+    for plan, size in zip(sampled.profile, cycles.slices.size.tolist(), strict=True):
+        assert size == 4 * (len(plan.steps) + 1)
+        trace, _ = traced(sampled, sampled.tiles[plan.physical_tile], make_tile)
+        plain, _ = traced(package, package.tiles[plan.physical_tile], make_tile)
+        unsampled = [event for event in trace.events if event[0] != "sample"]
+        assert [name for name, _ in unsampled] == [name for name, _ in plain.events]
+        events = iter(trace.events)
+        assert next(events) == ("sample", 0x58004)
+        for number, step in enumerate(plan.steps):
+            assert next(events) == ("sample", base + 4 * number)
+            made = "row" if step.kind != "compute" else step.kernel
+            for _ in range(int(dict(step.metadata).get("invocations", 1))):
+                assert next(events)[0] == made
+            assert step.local_index == number
+        assert list(events) == [("sample", base + 4 * len(plan.steps)), ("sample", 0x58008)]
+        kinds = [step.phase - 0x80000000 for step in plan.steps if step.kind != "compute"]
+        assert kinds == list(range(len(built.program.phases)))
+        done = [step.event_cycles for step in plan.steps if step.kind == "exchange"]
+        assert all(
+            0 < events <= horizon for events, horizon in zip(done, built.horizon, strict=True)
+        )
+    trace, _ = traced(sampled, sampled.tiles[4], make_tile)  # not of the program
+    assert "sample" not in {name for name, _ in trace.events}
 
 
 def test_symbols_and_regions(package: Package) -> None:

@@ -70,6 +70,28 @@ def test_kernels(folder: Path) -> None:
     assert package.read_bytes() == linked
 
 
+def test_profile(folder: Path) -> None:
+    assert run("solve", "tiny.yaml", "-q").exit_code == 0
+    outcome = run("run", "runs/tiny", "--profile")
+    assert outcome.exit_code == 2
+    found = "runs/tiny/package.ipuexe: found no cycle samples"
+    expected = "some: ipuopt package runs/tiny --profile takes them"
+    assert outcome.stderr == f"error: {found}, expected {expected}\n"
+    plain = (folder / "runs" / "tiny" / "package.ipuexe").read_bytes()
+    assert run("package", "runs/tiny", "--profile").exit_code == 0
+    lines = run("run", "runs/tiny", "--profile").stdout.splitlines()
+    at = lines.index(next(line for line in lines if line.startswith("sampled step")))
+    step, total = lines[at + 1].split(), lines[at + 2].split()
+    assert step[:4] == ["gelu", "a", "gelu_tanh_approx_f16", "2"]
+    assert total == ["total", *step[-2:]]
+    content = json.loads(run("run", "runs/tiny", "--profile", "--json").stdout)
+    cycles = content["steps"][0]["device"]
+    assert content["profile"]["total"] == content["profile"]["steps"][0]["longest"] == cycles
+    assert run("run", "runs/tiny").stdout.splitlines()[-1] == "PASS"
+    assert run("solve", "tiny.yaml", "-q", "--force").exit_code == 0
+    assert (folder / "runs" / "tiny" / "package.ipuexe").read_bytes() == plain
+
+
 def test_objects_that_cannot_be_used(folder: Path) -> None:
     """What is no object ends the command before it solves; what does not fit, after it has."""
     outcome = run("solve", "tiny.yaml", "--kernels", "tiny.yaml", "-q")

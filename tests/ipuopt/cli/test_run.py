@@ -76,7 +76,7 @@ def test_arguments_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
         return Execution((), (), (), ())
 
     monkeypatch.setattr(execute, "execute_run", record)
-    CliRunner().invoke(main, ["run", "a", "--inputs", "b.npz", "--seed", "4"])
-    assert seen == {"path": Path("a"), "inputs": Path("b.npz"), "seed": 4}
+    CliRunner().invoke(main, ["run", "a", "--inputs", "b.npz", "--seed", "4", "--profile"])
+    assert seen == {"path": Path("a"), "inputs": Path("b.npz"), "seed": 4, "profile": True}
     outcome = CliRunner().invoke(main, ["run", "a", "--device", "card"])
     assert outcome.exit_code == 2
