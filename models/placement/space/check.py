@@ -22,6 +22,12 @@ def _reserving(problem: Problem) -> list[bool]:
     ]
 
 
+def _element(problem: Problem, address: int) -> int:
+    """First address of the element that holds an address."""
+    begin, length = max(row for row in problem.elements.tolist() if row[0] <= max(0, address))
+    return int(address - (address - begin) % length)
+
+
 def height(problem: Problem, solution: Solution) -> int:
     """Least height that holds all buffers; 0 if all are empty."""
     tops = solution.address + problem.size_bytes + problem.guard_bytes
@@ -37,13 +43,11 @@ def check(problem: Problem, solution: Solution) -> Violations:
     real = _reserving(problem)
     found = _own(problem, start) + _aliases(problem, start)
     found += _overlaps(problem, start, stop, real)
-    element = problem.element_bytes
     for one, other in problem.apart.tolist():
         if one != other and real[one] and real[other]:
-            first = max(start[one] // element, start[other] // element)
-            last = min((stop[one] - 1) // element, (stop[other] - 1) // element)
-            if first <= last:
-                found.append(("S5", f"buffers {one} and {other} share element {first}"))
+            upper, lower = (one, other) if start[one] >= start[other] else (other, one)
+            if stop[lower] > (begin := _element(problem, int(start[upper]))):
+                found.append(("S5", f"buffers {one} and {other} share the element at {begin}"))
     for b in range(len(problem)):
         for begin, end in problem.holes.tolist():
             if real[b] and max(begin, start[b]) < min(end, stop[b]):

@@ -61,7 +61,8 @@ def clique_bound(instance: Instance) -> int:
     meets = (distance > 0) & (distance.T > 0)
     meets[instance.hole == 1] = False
     meets[:, instance.hole == 1] = False
-    grain = int(apart[0, 4])
+    # Whatever shares none of the elements shares no smaller part of them either.
+    grain = int(np.gcd.reduce(instance.elements.ravel()))
     by_element = np.zeros_like(meets)
     by_element[apart[:, 0], apart[:, 1]] = by_element[apart[:, 1], apart[:, 0]] = True
     seeds = np.argsort(-(apart[:, 2] + apart[:, 3]), kind="stable")[:MOST_SEEDS]

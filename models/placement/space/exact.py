@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from ortools.sat.python import cp_model
 
@@ -10,6 +12,14 @@ from ipuopt.models.placement.space.instance import Instance
 
 MOST_UNITS = 1 << 28
 """Greatest height of a model: sums of addresses in its rows stay far below 2^31."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Element:
+    """Start of the element of a block; per row whether it is there, which one, start, units."""
+
+    begin: cp_model.IntVar
+    rows: list[tuple[cp_model.IntVar, cp_model.IntVar, int, int]]
 
 
 class Model:
@@ -26,7 +36,7 @@ class Model:
         self.cp = cp_model.CpModel()
         self.height = self.cp.new_int_var(bound, most, "height")
         self.before: dict[tuple[int, int], cp_model.IntVar] = {}
-        self.elements: dict[int, tuple[cp_model.IntVar, int]] = {}
+        self.elements: dict[int, _Element] = {}
         self.slot: list[cp_model.IntVar] = []
         self.start: list[cp_model.LinearExpr] = []
         self.is_possible = bound <= most
@@ -81,7 +91,7 @@ class Model:
     def _apart(self) -> None:
         """(S5): one of the two ends before the element in which the other begins."""
         assert self.instance.pairs is not None
-        for one, other, below, above, grain, apart in self.instance.pairs.tolist():
+        for one, other, below, above, _, apart in self.instance.pairs.tolist():
             if not apart:
                 continue
             before = self.cp.new_bool_var(f"before[{one},{other}]")
@@ -90,20 +100,32 @@ class Model:
                 (one, other, below, before),
                 (other, one, above, ~before),
             ):
-                element = self._element(upper, grain)
-                self.cp.add(self.start[lower] + distance <= element * grain).only_enforce_if(
+                self.cp.add(self.start[lower] + distance <= self._element(upper)).only_enforce_if(
                     literal
                 )
 
-    def _element(self, block: int, grain: int) -> cp_model.IntVar:
-        """Element in which a block begins."""
-        if block not in self.elements:
-            domain = self.cp.proto.variables[self.slot[block].index].domain
-            last = domain[len(domain) - 1] * int(self.instance.alignment[block])
-            element = self.cp.new_int_var(0, last // grain, f"element[{block}]")
-            self.cp.add_linear_constraint(self.start[block] - grain * element, 0, grain - 1)
-            self.elements[block] = element, grain
-        return self.elements[block][0]
+    def _element(self, block: int) -> cp_model.IntVar:
+        """Start of the element in which a block begins."""
+        if block in self.elements:
+            return self.elements[block].begin
+        domain = self.cp.proto.variables[self.slot[block].index].domain
+        last = domain[len(domain) - 1] * int(self.instance.alignment[block])
+        element = _Element(self.cp.new_int_var(0, last, f"element[{block}]"), [])
+        rows = self.instance.elements.tolist()
+        for (first, length), (stop, _) in zip(rows, [*rows[1:], (last + 1, 0)], strict=True):
+            if first > last:
+                break
+            inside = self.cp.new_bool_var(f"row[{block},{first}]")
+            index = self.cp.new_int_var(0, (min(stop, last + 1) - 1 - first) // length, "")
+            begin = first + length * index
+            self.cp.add(element.begin == begin).only_enforce_if(inside)
+            self.cp.add_linear_constraint(self.start[block] - begin, 0, length - 1).only_enforce_if(
+                inside
+            )
+            element.rows.append((inside, index, first, length))
+        self.cp.add_exactly_one([inside for inside, *_ in element.rows])
+        self.elements[block] = element
+        return element.begin
 
     def read(self, values: IntArray) -> IntArray:
         """Addresses of all blocks in units."""
@@ -115,8 +137,14 @@ class Model:
         values = {self.height.index: self.instance.height(start)}
         for block, slot in enumerate(self.slot):
             values[slot.index] = int(start[block] // self.instance.alignment[block])
-        for block, (element, grain) in self.elements.items():
-            values[element.index] = int(start[block] // grain)
+        for block, element in self.elements.items():
+            at = int(start[block])
+            here = max(first for _, _, first, _ in element.rows if first <= at)
+            for inside, index, first, length in element.rows:
+                values[inside.index] = int(first == here)
+                values[index.index] = (at - first) // length if first == here else 0
+                if first == here:
+                    values[element.begin.index] = at - (at - first) % length
         for (one, other), before in self.before.items():
             values[before.index] = int(start[one] < start[other])
         return values

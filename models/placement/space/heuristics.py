@@ -10,7 +10,7 @@ import numpy as np
 from ipuopt.compiled import inner_kernel, kernel
 from ipuopt.models.placement.problem import IntArray
 from ipuopt.models.placement.space.shape import Tables
-from ipuopt.models.placement.space.state import FAR, Shape, aligned, pushed
+from ipuopt.models.placement.space.state import FAR, Shape, aligned, pushed, row_of
 
 CHUNK, CHUNK_EDGES = 64, 4_000_000
 """Moves of hill climbing between two looks at the clock, and most edges of all these moves."""
@@ -32,9 +32,12 @@ def _ranges(p: Shape, block: int, start: IntArray, begin: IntArray, end: IntArra
         other = p.edge[edge]
         if start[other] < 0:
             continue
-        grain = p.grain[edge]
-        lower = start[other] // grain * grain - p.over[edge]
-        begin[count], end[count] = lower, pushed(start[other], p.under[edge], grain)
+        grain, at = p.grain[edge], start[other]
+        end[count] = pushed(p.elements, at, p.under[edge], grain)
+        if grain > 1:
+            row = row_of(p.elements, at)
+            at -= (at - p.elements[row, 0]) % p.elements[row, 1]
+        begin[count] = at - p.over[edge]
         count += 1
     gap = 1
     while gap < count // 2:

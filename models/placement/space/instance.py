@@ -47,10 +47,13 @@ class Instance:
         Their number; at least 1.
     step
         A step of every section, for messages.
+    elements
+        Start and units of every row of elements; empty without apart pairs.
     pairs
         Rows ``one, other, one_below, other_below, grain, apart`` of blocks that must not meet, at most one
         that is apart and one that is not for two blocks: the least distance from ``one`` to an ``other`` above it
-        and the reverse; the upper address is then rounded up to ``grain`` (1, or an element).
+        and the reverse; where ``grain`` is above 1, the upper address is then rounded up to the
+        start of an element, ``grain`` units further at most.
         None where there are more than :data:`MAX_PAIRS`.
     """
 
@@ -67,6 +70,7 @@ class Instance:
     reserved: IntArray
     sections: int
     step: IntArray
+    elements: IntArray
     pairs: IntArray | None
 
     def __len__(self) -> int:
@@ -140,9 +144,9 @@ def build(problem: Problem) -> Instance:
     itself = group[apart[:, 0]] == group[apart[:, 1]]
     last[group[apart[itself, 0]]] = -1  # aliases that are apart have no address
     apart = apart[~itself]
-    element = problem.element_bytes if len(apart) else 0
-    fixed = np.array([element], dtype=np.int64)
-    unit = _unit(np.concatenate((bytes_, low, hole.ravel(), fixed)), alignment)
+    elements = problem.elements if len(apart) else problem.elements[:0]
+    unit = _unit(np.concatenate((bytes_, low, hole.ravel(), elements.ravel())), alignment)
+    grain = int(elements[:, 1].max(initial=0)) // unit
     apart = np.concatenate((group[apart], bytes_[apart] // unit), axis=1)
     keep = (problem.span[:, 0] < problem.span[:, 1]) & real[problem.span_owner]
     span, of = problem.span[keep], problem.span_owner[keep]
@@ -179,7 +183,8 @@ def build(problem: Problem) -> Instance:
         reserved=reserved,
         sections=len(steps),
         step=steps,
-        pairs=_pairs(owner, section, reserved, size, len(steps), apart, element // unit),
+        elements=elements // unit,
+        pairs=_pairs(owner, section, reserved, size, len(steps), apart, grain),
     )
 
 

@@ -20,6 +20,10 @@ def _none() -> IntArray:
     return np.zeros((0, 2), dtype=np.int64)
 
 
+def _bytes() -> IntArray:
+    return np.array([[0, 1]], dtype=np.int64)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """Buffers of one address space.
@@ -40,8 +44,9 @@ class Problem:
         Buffers with the same number of 0 or more are aliases; -1 for none. Shape ``(buffers,)``.
     apart
         Pairs that may not touch a common element, shape ``(pairs, 2)``.
-    element_bytes
-        Size of the memory elements that count from address 0.
+    elements
+        Memory elements: from ``elements[k, 0]`` on each has ``elements[k, 1]`` bytes, up to the
+        start of the next row. The first row starts at 0, each row is whole elements long.
     holes
         Half-open ranges of addresses that nobody may use, shape ``(holes, 2)``.
     capacity
@@ -58,7 +63,7 @@ class Problem:
     high: IntArray
     alias: IntArray
     apart: IntArray = field(default_factory=_none)
-    element_bytes: int = 1
+    elements: IntArray = field(default_factory=_bytes)
     holes: IntArray = field(default_factory=_none)
     capacity: int | None = None
 
@@ -66,12 +71,12 @@ class Problem:
 
     def __post_init__(self) -> None:
         count = len(self.size_bytes)
-        for name in (*self._COLUMNS, "span_owner", "span", "apart", "holes"):
+        for name in (*self._COLUMNS, "span_owner", "span", "apart", "holes", "elements"):
             value = np.ascontiguousarray(getattr(self, name), dtype=np.int64)
             object.__setattr__(self, name, value)
         if any(len(getattr(self, name)) != count for name in self._COLUMNS):
             raise ValueError(f"{self.name}: columns differ in length")
-        for name in ("span", "apart", "holes"):
+        for name in ("span", "apart", "holes", "elements"):
             value = getattr(self, name)
             if value.ndim != 2 or value.shape[1] != 2:
                 raise ValueError(f"{self.name}: {name} must have shape (n, 2)")
@@ -89,7 +94,7 @@ class Problem:
             ("alignment", self.alignment, 1),
             ("window", self.low, 0),
             ("hole", self.holes, 0),
-            ("element", np.array([self.element_bytes]), 1),
+            ("element", self.elements[:, 1], 1),
             ("capacity", np.array([self.capacity or 0]), 0),
         ):
             if value.size and (value.min() < least or value.max() > MAX_NUMBER):
@@ -99,6 +104,11 @@ class Problem:
                 )
         if float(self.size_bytes.sum(dtype=float) + self.guard_bytes.sum(dtype=float)) > MAX_TOTAL:
             raise ValueError(f"{self.name}: sizes add up to more than {MAX_TOTAL} bytes")
+        begin, length = self.elements[:, 0], self.elements[:-1, 1]
+        if begin[:1].tolist() != [0] or np.any(np.diff(begin) < 1) or begin.max() > MAX_NUMBER:
+            raise ValueError(f"{self.name}: rows of elements must start at 0 and ascend")
+        if np.any(np.diff(begin) % length):
+            raise ValueError(f"{self.name}: a row of elements must be whole elements long")
 
     @classmethod
     def of(

@@ -86,6 +86,7 @@ def tables_of(instance: Instance) -> Tables | None:
         alignment=instance.alignment,
         order=np.arange(count),
         twin=np.full(count, -1),
+        elements=instance.elements,
     )
     spans = instance.problem.span
     lengths = np.bincount(

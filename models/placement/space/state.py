@@ -28,7 +28,8 @@ class Shape(NamedTuple):
 
     ``edge_start[b]:edge_start[b + 1]`` are the edges of block ``b``: its neighbour ``edge``, the
     distance ``over`` to the neighbour above it, the distance ``under`` from the neighbour below it,
-    ``grain`` to which the upper of the two is rounded. ``at_start`` likewise gives the sections
+    ``grain``: above 1 if the upper of the two starts in an element behind the lower one, then the
+    units of the largest element. ``elements``: start and units of every row of elements. ``at_start`` likewise gives the sections
     ``at`` of a block and the units ``reserved`` there; ``live_start`` the blocks ``live`` of a
     section. A block spans the sections ``first`` to ``stop`` (and those of neighbours with which it
     shares none). ``reach``: no neighbour above is pushed further. ``twin``: the next equal block in
@@ -52,6 +53,7 @@ class Shape(NamedTuple):
     alignment: IntArray
     order: IntArray
     twin: IntArray
+    elements: IntArray
 
 
 class State(NamedTuple):
@@ -138,10 +140,22 @@ def undo(s: State, length: int) -> None:
 
 
 @inner_kernel
-def pushed(address: int, distance: int, grain: int) -> int:
+def row_of(elements: IntArray, address: int) -> int:
+    """Row of the element that holds an address."""
+    row = len(elements) - 1
+    while row > 0 and elements[row, 0] > address:
+        row -= 1
+    return row
+
+
+@inner_kernel
+def pushed(elements: IntArray, address: int, distance: int, grain: int) -> int:
     """Lowest address above something at ``address``."""
     address += distance
-    return address if grain == 1 else -(-address // grain) * grain
+    if grain == 1:
+        return address
+    row = row_of(elements, address)
+    return address + int((elements[row, 0] - address) % elements[row, 1])
 
 
 @inner_kernel
@@ -203,7 +217,7 @@ def place(p: Shape, s: State, block: int, limit: int) -> bool:
         other = p.edge[edge]
         if s.placed[other]:
             continue
-        top = aligned(pushed(address, p.over[edge], p.grain[edge]), p.alignment[other])
+        top = aligned(pushed(p.elements, address, p.over[edge], p.grain[edge]), p.alignment[other])
         if s.rest[other] >= top:
             continue
         note(s, REST, other, s.rest[other])
@@ -235,9 +249,11 @@ def postpone(p: Shape, s: State, block: int, limit: int) -> bool:
     address, least = s.rest[block], FAR
     for edge in range(p.edge_start[block], p.edge_start[block + 1]):
         other = p.edge[edge]
-        if s.placed[other] or s.least[other] >= pushed(address, p.over[edge], p.grain[edge]):
+        if s.placed[other] or s.least[other] >= pushed(
+            p.elements, address, p.over[edge], p.grain[edge]
+        ):
             continue
-        least = min(least, pushed(s.least[other], p.under[edge], p.grain[edge]))
+        least = min(least, pushed(p.elements, s.least[other], p.under[edge], p.grain[edge]))
     if least > p.last[block]:
         return False
     least = aligned(least, p.alignment[block])

@@ -25,7 +25,7 @@ def four_buffers() -> Problem:
         high=np.array([99, 99, 99, 99]),
         alias=np.array([-1, -1, -1, -1]),
         apart=np.array([[0, 2]]),
-        element_bytes=8,
+        elements=np.array([[0, 8]]),
         holes=np.array([[20, 24]]),
         capacity=32,
     )

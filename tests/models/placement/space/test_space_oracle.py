@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ipuopt.limits import Limits
+from ipuopt.models.placement.problem import IntArray
 from ipuopt.models.placement.space import Problem, check, place
 from ipuopt.models.placement.space.bounds import load_bound
 from ipuopt.models.placement.space.buffers_file import read_buffers
@@ -24,6 +25,7 @@ from ipuopt.models.placement.space.solve import first_bound
 from ipuopt.report import SolveStatus
 from ipuopt.solvers import cpsat
 
+ELEMENTS = ([[0, 1]], [[0, 2]], [[0, 4]], [[0, 2], [4, 4]], [[0, 3], [6, 2]], [[0, 1], [5, 4]])
 HIGHEST = 24
 """Addresses of the exhaustive search; room for all sizes, alignments and the hole."""
 
@@ -73,11 +75,19 @@ def rich_problem(seed: int) -> Problem:
         high=high,
         alias=alias,
         apart=pairs[: random.integers(0, 3)] if random.random() < 0.4 else pairs[:0],
-        element_bytes=int(random.choice([1, 2, 4])),
+        elements=np.array(ELEMENTS[random.integers(len(ELEMENTS))]),
         holes=np.array([[begin_hole, begin_hole + random.integers(0, 3)]])
         if random.random() < 0.3
         else np.zeros((0, 2), dtype=np.int64),
     )
+
+
+def element_numbers(problem: Problem) -> IntArray:
+    """Number of the element of every address that the exhaustive search may see."""
+    begins: set[int] = set()
+    for (first, length), (stop, _) in itertools.pairwise([*problem.elements.tolist(), (99, 0)]):
+        begins.update(range(first, stop, length))
+    return np.cumsum([address in begins for address in range(99)])
 
 
 def least_height(problem: Problem) -> int | None:
@@ -118,9 +128,9 @@ def least_height(problem: Problem) -> int | None:
             if not aliases and lives[i] & lives[j]:
                 keep &= (one + reserved[i] <= other) | (other + reserved[j] <= one)
             if [i, j] in problem.apart.tolist() or [j, i] in problem.apart.tolist():
-                e = problem.element_bytes
-                first = (one + reserved[i] - 1) // e < other // e
-                keep &= first | ((other + reserved[j] - 1) // e < one // e)
+                number = element_numbers(problem)
+                first = number[one + reserved[i] - 1] < number[other]
+                keep &= first | (number[other + reserved[j] - 1] < number[one])
     if not keep.any():
         return None
     tops = [address[keep, i] + reserved[i] for i in real]

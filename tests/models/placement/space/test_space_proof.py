@@ -28,7 +28,7 @@ def in_turn(element_bytes: int) -> Problem:
     return replace(
         Problem.of("in turn", [5, 5, 5], [0, 1, 2], [1, 2, 3]),
         apart=np.array([[0, 1], [1, 2], [0, 2]]),
-        element_bytes=element_bytes,
+        elements=np.array([[0, element_bytes]]),
     )
 
 
