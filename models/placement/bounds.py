@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ipuopt.errors import MOST_OWNERS, Infeasibility, memory_parts
-from ipuopt.models.placement.problem import IntArray, Problem
+from ipuopt.models.placement.problem import BoolArray, IntArray, Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,20 @@ def stacked(size: IntArray, step: int | IntArray, extents: int = 1) -> IntArray:
     return demand
 
 
+def counted(problem: Problem) -> BoolArray:
+    """Buffers that the loads count, shape ``(buffers,)``: none that is empty, of aliases the largest.
+
+    What bounds a part of the buffers bounds them all.
+    """
+    real: BoolArray = (problem.size_bytes > 0) & (problem.live_start < problem.live_stop)
+    alone = problem.alias < 0
+    group = np.where(alone, -1 - np.arange(len(problem)), problem.alias)
+    order = np.lexsort((-problem.reserved_bytes * real, group))
+    largest = np.zeros(len(problem), dtype=bool)
+    largest[order[np.unique(group[order], return_index=True)[1]]] = True
+    return real & largest
+
+
 def load(problem: Problem, interleaved: int) -> Load:
     """Largest load of a class.
 
@@ -50,10 +64,10 @@ def load(problem: Problem, interleaved: int) -> Load:
     last buffer of an extent counts with its own bytes. Interleaved buffers form one extent,
     standard ones at most two. The most live bytes occur in a step in which a buffer starts.
     """
-    chosen = np.flatnonzero(problem.interleaved == interleaved)
+    chosen = np.flatnonzero((problem.interleaved == interleaved) & counted(problem))
     if not len(chosen):
         return Load(0, 0, chosen)
-    size, alignment = problem.size_bytes[chosen], problem.alignment[chosen]
+    size, alignment = problem.reserved_bytes[chosen], problem.alignment[chosen]
     start, stop = problem.live_start[chosen], problem.live_stop[chosen]
     steps = np.unique(start)
     live = (start <= steps[:, None]) & (steps[:, None] < stop)
@@ -103,7 +117,7 @@ def _prove(problem: Problem) -> _Proof | None:
             np.concatenate((standard.buffers, interleaved.buffers)),
             ("more tiles for the largest values", "less interleaved memory"),
         )
-    sizes = np.where(problem.interleaved == 0, problem.size_bytes, 0)
+    sizes = np.where((problem.interleaved == 0) & counted(problem), problem.reserved_bytes, 0)
     largest = int(np.argmax(sizes)) if len(sizes) else 0
     if len(sizes) and sizes[largest] > max(low, above):
         return _Proof(
@@ -119,11 +133,11 @@ def _prove(problem: Problem) -> _Proof | None:
 
 def _whole_buffers(problem: Problem, low: int, above: int) -> _Proof | None:
     """Standard buffers that live together, each in one of two ranges: largest sum in the lower."""
-    standard = np.flatnonzero(problem.interleaved == 0)
+    standard = np.flatnonzero((problem.interleaved == 0) & counted(problem))
     start, stop = problem.live_start[standard], problem.live_stop[standard]
     for step in np.unique(start).tolist():
         live = standard[(start <= step) & (step < stop)]
-        sizes = problem.size_bytes[live].tolist()
+        sizes = problem.reserved_bytes[live].tolist()
         demand = sum(sizes)
         if demand <= above:
             continue
@@ -170,7 +184,7 @@ def explain(
     proof = _prove(problem)
     if proof is None:
         return None
-    size = problem.size_bytes[proof.buffers]
+    size = problem.reserved_bytes[proof.buffers]
     order = proof.buffers[np.lexsort((proof.buffers, -size))[:MOST_OWNERS]]
     step = f"step {proof.step}"
     if proof.step < len(steps):
@@ -184,7 +198,7 @@ def explain(
         demand=proof.demand,
         capacity=proof.capacity,
         unit="bytes",
-        owners=tuple((names[buffer], int(problem.size_bytes[buffer])) for buffer in order),
+        owners=tuple((names[buffer], int(problem.reserved_bytes[buffer])) for buffer in order),
         levers=proof.levers,
         parts=parts,
     )

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from ipuopt.models.placement.problem import IntArray, Problem, Solution
+from ipuopt.models.placement.problem import BoolArray, IntArray, Problem, Solution
 from ipuopt.program import Program
 from ipuopt.target.memory import DATA_HIGH, DATA_LOW, INTERLEAVED_ELEMENT, element_range
 
 Violations = tuple[tuple[str, str], ...]
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 def sharing(address: IntArray, size_bytes: IntArray, pairs: IntArray) -> BoolArray:
@@ -24,18 +21,33 @@ def sharing(address: IntArray, size_bytes: IntArray, pairs: IntArray) -> BoolArr
 
 def conflict_words(problem: Problem, solution: Solution) -> int:
     """Objective (O1): words of conflict pairs that touch a common element."""
-    both = sharing(solution.address, problem.size_bytes, problem.conflict)
+    both = _sharing(problem, solution, problem.conflict)
     apart = problem.conflict[:, 0] != problem.conflict[:, 1]
     return int(problem.conflict_words[both & apart].sum())
+
+
+def _reserving(problem: Problem) -> BoolArray:
+    """Which buffers are not empty, shape ``(buffers,)``."""
+    result: BoolArray = (problem.size_bytes > 0) & (problem.live_start < problem.live_stop)
+    return result
+
+
+def _sharing(problem: Problem, solution: Solution, pairs: IntArray) -> BoolArray:
+    """Which pairs of buffers reserve bytes of a common element, shape ``(pairs,)``."""
+    bytes_ = problem.size_bytes + problem.guard_bytes
+    real = _reserving(problem)
+    both = real[pairs[:, 0]] & real[pairs[:, 1]]
+    return both & sharing(solution.address, np.maximum(1, bytes_), pairs)
 
 
 def footprint(problem: Problem, solution: Solution) -> int:
     """Objective (O2) in bytes: the three extents."""
     regions = problem.regions
-    end = solution.address + problem.size_bytes
-    interleaved = problem.interleaved == 1
-    above = ~interleaved & (solution.address >= solution.boundary)
-    below = ~interleaved & ~above
+    end = solution.address + problem.size_bytes + problem.guard_bytes
+    real = _reserving(problem)
+    interleaved = real & (problem.interleaved == 1)
+    above = real & ~interleaved & (solution.address >= solution.boundary)
+    below = real & ~interleaved & ~above
     return int(
         end[interleaved].max(initial=regions.high_start)
         - regions.high_start
@@ -49,16 +61,19 @@ def footprint(problem: Problem, solution: Solution) -> int:
 def _ranges(problem: Problem, solution: Solution) -> list[tuple[str, str]]:
     """(A1) and (A2)."""
     regions, boundary = problem.regions, solution.boundary
-    start, stop = solution.address, solution.address + problem.size_bytes
+    start = solution.address
+    stop = start + problem.size_bytes + problem.guard_bytes
     found = []
     if boundary < regions.high_start or (boundary - regions.high_start) % regions.granule:
         found.append(("A1", f"boundary {boundary:#x} is not high_start plus whole granules"))
     below = (regions.low_start <= start) & (stop <= regions.low_stop)
     above = (boundary <= start) & (stop <= regions.high_stop)
     between = (regions.high_start <= start) & (stop <= min(boundary, regions.high_stop))
-    allowed = np.where(problem.interleaved == 1, between, below | above)
-    for buffer in np.flatnonzero(~allowed):
+    standard = np.where(problem.executable == 1, below, below | above)
+    allowed = np.where(problem.interleaved == 1, between, standard)
+    for buffer in np.flatnonzero(~allowed & _reserving(problem)):
         kind = "interleaved" if problem.interleaved[buffer] else "standard"
+        kind = "executable" if problem.executable[buffer] else kind
         where = f"[{start[buffer]:#x}, {stop[buffer]:#x}), boundary {boundary:#x}"
         found.append(("A1", f"{kind} buffer {buffer} leaves its region: {where}"))
     for buffer in np.flatnonzero(start % problem.alignment):
@@ -70,8 +85,12 @@ def _ranges(problem: Problem, solution: Solution) -> list[tuple[str, str]]:
 def _overlaps(problem: Problem, solution: Solution) -> list[tuple[str, str]]:
     """(A3)."""
     start, stop = problem.live_start, problem.live_stop
-    address, end = solution.address, solution.address + problem.size_bytes
+    address = solution.address
+    end = address + problem.size_bytes + problem.guard_bytes
+    real = _reserving(problem)
     together = np.maximum.outer(start, start) < np.minimum.outer(stop, stop)
+    together &= np.logical_and.outer(real, real)
+    together &= np.not_equal.outer(problem.alias, problem.alias) | (problem.alias < 0)
     overlap = np.maximum.outer(address, address) < np.minimum.outer(end, end)
     return [
         ("A3", f"buffers {one} and {other} live together and overlap")
@@ -80,14 +99,33 @@ def _overlaps(problem: Problem, solution: Solution) -> list[tuple[str, str]]:
 
 
 def check(problem: Problem, solution: Solution) -> Violations:
-    """Every violation of (A1) to (A4) as ``(label, message)``; empty for a valid placement."""
+    """Every violation of (A1) to (A7) as ``(label, message)``; empty for a valid placement."""
     if solution.address.shape != (len(problem),):
         return (("A1", f"{solution.address.shape} addresses for {len(problem)} buffers"),)
     found = _ranges(problem, solution) + _overlaps(problem, solution)
-    both = sharing(solution.address, problem.size_bytes, problem.distinct)
+    both = _sharing(problem, solution, problem.distinct)
     for one, other in problem.distinct[both]:
         found.append(("A4", f"distinct buffers {one} and {other} share a memory element"))
-    return tuple(found)
+    return (*found, *_windows(problem, solution))
+
+
+def _windows(problem: Problem, solution: Solution) -> list[tuple[str, str]]:
+    """(A5), (A6) and (A7)."""
+    start, stop = solution.address, solution.address + problem.size_bytes
+    found = []
+    for buffer in np.flatnonzero((start < problem.window_start) | (stop > problem.window_stop)):
+        window = f"[{problem.window_start[buffer]:#x}, {problem.window_stop[buffer]:#x})"
+        found.append(("A5", f"buffer {buffer} at {start[buffer]:#x} leaves its window {window}"))
+    first: dict[int, int] = {}
+    for alias, group in enumerate(problem.alias.tolist()):
+        if group >= 0 and start[first.setdefault(group, alias)] != start[alias]:
+            found.append(("A6", f"aliases {first[group]} and {alias} have different addresses"))
+    real = _reserving(problem)
+    for begin, end in problem.holes.tolist():
+        inside = np.maximum(start, begin) < np.minimum(stop + problem.guard_bytes, end)
+        for buffer in np.flatnonzero(inside & real):
+            found.append(("A7", f"buffer {buffer} reaches the hole [{begin:#x}, {end:#x})"))
+    return found
 
 
 def _pairs_of_tiles(tile: IntArray) -> IntArray:

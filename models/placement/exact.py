@@ -33,12 +33,13 @@ def unit_bytes(problem: Problem) -> int:
         STANDARD_ELEMENT,
         INTERLEAVED_ELEMENT,
     )
-    return math.gcd(*fixed, *problem.size_bytes.tolist(), *problem.alignment.tolist())
+    return math.gcd(*fixed, *problem.reserved_bytes.tolist(), *problem.alignment.tolist())
 
 
 class Model:
     """The CP-SAT model of a problem, and the handles needed to read it back.
 
+    It takes plain problems (:attr:`~ipuopt.models.placement.problem.Problem.is_plain`).
     Every address is ``slot * alignment``, so (A2) holds by construction. The boundary lies less
     than a granule above the interleaved extent: moving it down with all standard buffers above it
     by whole granules keeps every constraint, as long as a granule is a multiple of every alignment
@@ -49,7 +50,7 @@ class Model:
         self.problem = problem
         self.unit = unit_bytes(problem)
         self.cp = cp_model.CpModel()
-        self.size = [int(size) // self.unit for size in problem.size_bytes]
+        self.size = [int(size) // self.unit for size in problem.reserved_bytes]
         self.slot: list[cp_model.IntVar] = []
         self.address: list[cp_model.LinearExpr] = []
         self.low: dict[int, cp_model.IntVar] = {}
@@ -83,7 +84,7 @@ class Model:
         """(A2), and the parts of (A1) that do not depend on the boundary, as domains."""
         problem, regions = self.problem, self.problem.regions
         for buffer in range(len(problem)):
-            size, alignment = int(problem.size_bytes[buffer]), int(problem.alignment[buffer])
+            size, alignment = int(problem.reserved_bytes[buffer]), int(problem.alignment[buffer])
             ranges = [(regions.high_start, regions.high_stop)]
             if not problem.interleaved[buffer]:
                 ranges.insert(0, (regions.low_start, regions.low_stop))
@@ -220,7 +221,7 @@ class Model:
         """Value of every variable in ``solution``, by index."""
         problem, regions = self.problem, self.problem.regions
         address = solution.address
-        end = address + problem.size_bytes
+        end = address + problem.reserved_bytes
         above = (problem.interleaved == 0) & (address >= solution.boundary)
         below = (problem.interleaved == 0) & ~above
         tops = (
@@ -228,7 +229,7 @@ class Model:
             end[below].max(initial=regions.low_start) - regions.low_start,
             end[above].max(initial=solution.boundary) - solution.boundary,
         )
-        first, last = element_range(address, problem.size_bytes)
+        first, last = element_range(address, problem.reserved_bytes)
         values = {self.granules.index: (solution.boundary - regions.high_start) // regions.granule}
         for variable, top in zip(self.extents, tops, strict=True):
             values[variable.index] = int(top) // self.unit

@@ -17,6 +17,7 @@ from ipuopt.models.placement.heuristics import Cost
 from ipuopt.models.placement.problem import IntArray, Problem
 from ipuopt.models.placement.refine import Refined
 from ipuopt.models.placement.solve import peer_cost
+from ipuopt.models.placement.spaces import explain_refuted
 from ipuopt.models.placement.tiles import TILE_REGIONS, TileClass, tile_classes
 from ipuopt.program import Program, Role
 from ipuopt.report import Limit, RunInfo, SolveReport, SolveStatus
@@ -63,7 +64,7 @@ def solve_program(
     Raises
     ------
     InfeasibleError
-        If more bytes live together on a tile than it has.
+        If more bytes live together on a tile than it has, or a search proves that they do not fit.
     CheckError
         If the checker rejects the placement.
     """
@@ -75,6 +76,7 @@ def solve_program(
     limits.on_bound("placement", max(bounds, default=0))
     if not heuristic_only:
         refine_worst(classes, states, limits)
+        _raise_if_infeasible(program, classes, states, value_names)
     heuristic = [peer_cost(entry.problem) for entry in classes]
     report = _report(program, classes, states, heuristic, limits, begin)
     if report.objective is None:
@@ -104,17 +106,17 @@ def _raise_if_infeasible(
 ) -> None:
     """Raise the proof with the largest excess; a tile that is placed needs none."""
     steps = [step.name for step in program.steps]
-    proofs = [
-        explain(
-            entry.problem,
-            _shard_names(program, entry.shards[0], values),
-            steps,
-            (program.shards.role[entry.shards[0]] != Role.VALUE).tolist(),
-        )
-        for entry, state in zip(classes, states, strict=True)
-        if state.found is None
-    ]
-    proven = [proof for proof in proofs if proof is not None]
+    proven = []
+    for entry, state in zip(classes, states, strict=True):
+        if state.found is not None:
+            continue
+        names = _shard_names(program, entry.shards[0], values)
+        exchanged = program.shards.role[entry.shards[0]] != Role.VALUE
+        proof = explain(entry.problem, names, steps, exchanged.tolist())
+        if proof is None and state.refuted is not None:
+            proof = explain_refuted(entry.problem, state.refuted, names)
+        if proof is not None:
+            proven.append(proof)
     if proven:
         raise InfeasibleError(max(proven, key=lambda proof: proof.demand - proof.capacity))
 

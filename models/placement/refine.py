@@ -1,20 +1,23 @@
-"""CP-SAT on one tile: first the conflict words, then the footprint."""
+"""Search and CP-SAT on one tile: first the conflict words, then the footprint."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from ipuopt.limits import Limits
 from ipuopt.models.placement.check import check, conflict_words, footprint
 from ipuopt.models.placement.heuristics import Cost, Found
-from ipuopt.models.placement.problem import Problem
+from ipuopt.models.placement.problem import IntArray, Problem, Solution
+from ipuopt.models.placement.spaces import Refuted, separable, settle
 from ipuopt.report import Limit, SolveStatus, TracePoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refined:
-    """What is known of a tile after the heuristics, and after CP-SAT if it ran.
+    """What is known of a tile after the heuristics, and after searches and CP-SAT if they ran.
 
     Attributes
     ----------
@@ -24,12 +27,15 @@ class Refined:
         Whether no placement has fewer conflict words.
     bound, bound_source
         Of the footprint in bytes, among placements with the least conflict words.
+    refuted
+        Proof that there is no placement; None without one.
     """
 
     found: Found | None
     words_proven: bool
     bound: int
     bound_source: str
+    refuted: Refuted | None = None
     limit: Limit | None = None
     solver: str = "none"
     notes: tuple[str, ...] = ()
@@ -93,7 +99,8 @@ def _stage(state: Refined, problem: Problem, limits: Limits, stage: str, effort:
         proven = proven or found.cost.words <= least
         if stage == "footprint" and bound < (result.bound or 0) <= found.cost.footprint:
             bound, source = result.bound or 0, "cp-sat"
-    return Refined(
+    return replace(
+        state,
         found=found,
         words_proven=proven,
         bound=bound,
@@ -116,7 +123,65 @@ def refine_words(state: Refined, problem: Problem, limits: Limits, effort: float
     """
     if state.words_proven or limits.expired():
         return state
+    state = _search_words(state, problem, limits)
+    done = state.words_proven or state.refuted is not None or limits.expired()
+    if done or not problem.is_plain:
+        return state
     return _stage(state, problem, limits.unheard(), "words", effort)
+
+
+def _better(state: Refined, problem: Problem, solution: Solution) -> Refined:
+    """``state`` with a placement, if it is valid and costs less."""
+    violations = check(problem, solution)
+    if violations:
+        label, message = violations[0]
+        note = f"{problem.name}: placement by classes refused, {label}: {message}"
+        return replace(state, limit=Limit.SOLVER, notes=(*state.notes, note))
+    cost = Cost(conflict_words(problem, solution), footprint(problem, solution))
+    if state.found is not None and state.found.cost <= cost:
+        return state
+    proven = state.words_proven or cost.words == 0
+    return replace(state, found=Found(cost, solution), words_proven=proven)
+
+
+def _apart(problem: Problem) -> IntArray:
+    """Distinct pairs, and conflict pairs of two buffers."""
+    pairs = problem.conflict[problem.conflict[:, 0] != problem.conflict[:, 1]]
+    return np.concatenate((problem.distinct, pairs))
+
+
+def _search_words(state: Refined, problem: Problem, limits: Limits) -> Refined:
+    """Placement by classes: without conflict words, or any where there is none yet."""
+    if not separable(problem):
+        return state
+    solver = not problem.is_plain  # else CP-SAT gets the whole tile afterwards
+    apart = _apart(problem)
+    kinds = (apart, problem.distinct) if len(apart) > len(problem.distinct) else (apart,)
+    for pairs in kinds:
+        if pairs is problem.distinct and state.found is not None:
+            break
+        settled = settle(problem, pairs, limits, least=False, solver=solver)
+        if settled.solution is not None:
+            return _better(state, problem, settled.solution)
+        if settled.refuted is not None and pairs is kinds[-1]:
+            return replace(state, refuted=settled.refuted)
+        if settled.refuted is not None:
+            note = f"{problem.name}: proven that no placement is free of conflicts"
+            state = replace(state, notes=(*state.notes, note))
+    return state
+
+
+def _search_footprint(state: Refined, problem: Problem, limits: Limits) -> Refined:
+    """Placement by classes at the least footprint, and what it proves."""
+    if not separable(problem) or state.found is None:
+        return state
+    apart = problem.distinct if state.found.cost.words else _apart(problem)
+    settled = settle(problem, apart, limits, least=True, solver=not problem.is_plain)
+    if settled.solution is not None:
+        state = _better(state, problem, settled.solution)
+    if state.bound < settled.bound:
+        state = replace(state, bound=settled.bound, bound_source="canonical search")
+    return state
 
 
 def refine_footprint(state: Refined, problem: Problem, limits: Limits, effort: float) -> Refined:
@@ -125,6 +190,13 @@ def refine_footprint(state: Refined, problem: Problem, limits: Limits, effort: f
     Placements with the least conflict words are among those with at most as many as ``state``, so
     the bound holds even if these are not proven least.
     """
-    if state.found is None or state.found.cost.footprint <= state.bound or limits.expired():
+    if _is_least(state) or limits.expired():
+        return state
+    state = _search_footprint(state, problem, limits)
+    if _is_least(state) or limits.expired() or not problem.is_plain:
         return state
     return _stage(state, problem, limits, "footprint", effort)
+
+
+def _is_least(state: Refined) -> bool:
+    return state.found is None or state.found.cost.footprint <= state.bound

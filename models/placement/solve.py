@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from ipuopt.errors import CheckError
+from ipuopt.errors import CheckError, Infeasibility
 from ipuopt.limits import Limits
 from ipuopt.models.placement import peer
 from ipuopt.models.placement.bounds import explain, footprint_bound
@@ -12,6 +12,7 @@ from ipuopt.models.placement.check import check, conflict_words, footprint
 from ipuopt.models.placement.heuristics import Cost, Found, improve, quick
 from ipuopt.models.placement.problem import Problem, Solution
 from ipuopt.models.placement.refine import Refined, refine_footprint, refine_words, start_of
+from ipuopt.models.placement.spaces import explain_refuted
 from ipuopt.models.placement.tables import tables_of
 from ipuopt.report import Limit, RunInfo, SolveReport, SolveStatus
 
@@ -34,7 +35,12 @@ def peer_cost(problem: Problem) -> Cost | None:
 
 
 def search(problem: Problem, limits: Limits, goal: int, trials: int) -> Found | None:
-    """Heuristic placement: all orders, then local search in chunks until a limit or ``goal``."""
+    """Heuristic placement: all orders, then local search in chunks until a limit or ``goal``.
+
+    None of a problem that is not plain, too.
+    """
+    if not problem.is_plain:
+        return None
     tables = tables_of(problem)
     found = quick(tables, goal, limits.expired)
     chunk = max(1, _CHUNK_WORK // max(1, len(problem)) ** 2)
@@ -74,31 +80,39 @@ def solve(problem: Problem, limits: Limits) -> tuple[Solution | None, SolveRepor
     -------
     tuple
         The placement, None if none was found, and the report; its status is INFEASIBLE only
-        after a proof by load, which the note holds.
+        after a proof, by load or by search, which the note holds.
     """
     begin = time.monotonic()
     model = f"placement {problem.name}"
-    explanation = explain(problem, [f"buffer {index}" for index in range(len(problem))])
+    names = [f"buffer {index}" for index in range(len(problem))]
+    explanation = explain(problem, names)
     if explanation is not None:
-        return None, SolveReport(
-            stage="placement",
-            model=model,
-            status=SolveStatus.INFEASIBLE,
-            objective=None,
-            bound=None,
-            bound_source="live bytes",
-            unit="bytes",
-            wall_time_s=time.monotonic() - begin,
-            run=RunInfo(note=str(explanation)),
-        )
+        return None, _infeasible(model, explanation, "live bytes", begin)
     bound = footprint_bound(problem)
     state = start_of(verified(problem, search(problem, limits, bound, TRIALS)), bound)
     half = limits if limits.deterministic else limits.within(limits.remaining_s() / 2)
     state = refine_words(state, problem, half, EFFORT)
+    if state.found is None and state.refuted is not None:
+        explanation = explain_refuted(problem, state.refuted, names)
+        return None, _infeasible(model, explanation, "canonical search", begin)
     state = refine_footprint(state, problem, limits, EFFORT)
     heuristic = peer_cost(problem)
     report = _report(model, state, heuristic, limits, time.monotonic() - begin)
     return (None if state.found is None else state.found.solution), report
+
+
+def _infeasible(model: str, explanation: Infeasibility, source: str, begin: float) -> SolveReport:
+    return SolveReport(
+        stage="placement",
+        model=model,
+        status=SolveStatus.INFEASIBLE,
+        objective=None,
+        bound=None,
+        bound_source=source,
+        unit="bytes",
+        wall_time_s=time.monotonic() - begin,
+        run=RunInfo(note=str(explanation)),
+    )
 
 
 def _report(

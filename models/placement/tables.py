@@ -71,7 +71,7 @@ def tables_of(problem: Problem) -> Tables:
     order, near_start = by_owner(owner, count)
     regions = problem.regions
     return Tables(
-        size=problem.size_bytes,
+        size=problem.reserved_bytes,
         alignment=problem.alignment,
         interleaved=problem.interleaved,
         live=np.stack((problem.live_start, problem.live_stop), axis=1),

@@ -106,8 +106,7 @@ def by_search(problem: Problem, capacity: int, expired: Callable[[], bool]) -> C
 
     Halves first, then ever smaller groups, down to single buffers.
     """
-    instance = build(problem)
-    kept = _members(instance, np.unique(instance.block[instance.block >= 0]))
+    kept = np.flatnonzero(problem.size_bytes > 0)
     size = max(1, len(kept) // 2)
     complete = True
     while True:

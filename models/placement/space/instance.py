@@ -77,7 +77,10 @@ class Instance:
         return len(self.size)
 
     def leaves_out(self, limit: int) -> bool:
-        """Whether a block has no address at all within ``limit`` units."""
+        """Whether a block or an empty buffer has no address at all within ``limit`` units."""
+        ends = self._lowest() + self.problem.size_bytes
+        if np.any((ends > self.problem.high)[self.block < 0]):
+            return True
         last = np.where(self.size > 0, np.minimum(self.last, limit - self.size), self.last)
         return bool(np.any((self.low > last)[self.hole == 0]))
 
@@ -87,10 +90,14 @@ class Instance:
 
     def solution(self, start: IntArray) -> Solution:
         """Addresses in bytes of all buffers."""
-        problem = self.problem
-        lowest = -(-problem.low // problem.alignment) * problem.alignment
         address = np.append(start, 0)[self.block] * self.unit
-        return Solution(np.where(self.block >= 0, address, lowest))
+        return Solution(np.where(self.block >= 0, address, self._lowest()))
+
+    def _lowest(self) -> IntArray:
+        """Lowest aligned address of every buffer in its window."""
+        problem = self.problem
+        lowest: IntArray = -(-problem.low // problem.alignment) * problem.alignment
+        return lowest
 
 
 def _groups(problem: Problem) -> tuple[IntArray, BoolArray]:

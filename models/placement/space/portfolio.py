@@ -42,8 +42,8 @@ class Portfolio:
         What a reader should know.
     """
 
-    def __init__(self, race: Race, limits: Limits, unit: int) -> None:
-        self.race, self.limits, self.unit = race, limits, unit
+    def __init__(self, race: Race, limits: Limits, unit: int, nodes: float) -> None:
+        self.race, self.limits, self.unit, self._nodes = race, limits, unit, nodes
         self.solver = NO_SOLVER
         self.limit: Limit | None = None
         self.notes: list[str] = []
@@ -57,7 +57,7 @@ class Portfolio:
         if solver and not limits.deterministic and math.isfinite(limits.deadline):
             first = limits.within(min(SEARCH_S, SEARCH_SHARE * limits.remaining_s()))
         if searches and limits.deterministic:
-            self.race.run(limits.expired, REPEATABLE_NODES)
+            self.race.run(limits.expired, min(REPEATABLE_NODES, self._nodes))
         elif searches:
             self._search(first.expired, limits.threads)
         self.tell()
@@ -105,7 +105,9 @@ class Portfolio:
         def ends() -> bool:
             return stop.is_set() or expired()
 
-        made = [threading.Thread(target=self.race.run, args=(ends,)) for _ in range(count)]
+        made = [
+            threading.Thread(target=self.race.run, args=(ends, self._nodes)) for _ in range(count)
+        ]
         for thread in made:
             thread.daemon = True
             thread.start()

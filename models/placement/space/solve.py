@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -65,6 +66,8 @@ def place(
     only_fit: bool = False,
     searches: bool = True,
     solver: bool = True,
+    narrow: bool = True,
+    nodes: float = math.inf,
     publish: Callable[[Answer], None] = _ignore,
 ) -> Answer:
     """Place the buffers.
@@ -77,6 +80,10 @@ def place(
         Stop at the first placement within the capacity.
     searches, solver
         Whether to use the canonical searches, and CP-SAT.
+    narrow
+        Whether to look for few buffers that do not fit, where not all do.
+    nodes
+        Most nodes of the canonical searches.
     publish
         Called with a first placement before any kernel of the constructions is compiled, which
         may take ten seconds, and with the answer of the heuristics before any search starts.
@@ -94,7 +101,7 @@ def place(
     bound, source = first_bound(instance)
     limits.on_bound(STAGE, bound * instance.unit)
     if bound > most or instance.leaves_out(most):
-        return _infeasible(instance, bound, source, limits, begin)
+        return _infeasible(instance, bound, source, limits, begin, narrow)
     tables = tables_of(instance)
     if tables is None:
         return _one_pass(instance, bound, most, limits, begin)
@@ -120,10 +127,10 @@ def place(
         only=only_fit,
         seed=limits.seed,
     )
-    portfolio = Portfolio(race, limits, instance.unit)
+    portfolio = Portfolio(race, limits, instance.unit, nodes)
     portfolio.run(searches=searches, solver=solver)
     if race.best is None and race.bound > race.ceiling:
-        return _infeasible(instance, race.bound, race.source, limits, begin)
+        return _infeasible(instance, race.bound, race.source, limits, begin, narrow)
     run = replace(run, solver=portfolio.solver, note="; ".join(portfolio.notes))
     return _answer(
         instance, race.best, heuristic, race.bound, race.source, portfolio.limit, run, begin
@@ -213,13 +220,13 @@ def _answer(
 
 
 def _infeasible(
-    instance: Instance, bound: int, source: str, limits: Limits, begin: float
+    instance: Instance, bound: int, source: str, limits: Limits, begin: float, narrow: bool
 ) -> Answer:
     """Report that there is no placement, and narrow down why."""
     problem = instance.problem
     capacity = problem.capacity if problem.capacity is not None else MAX_NUMBER
-    conflict = by_load(instance, capacity)
-    if conflict is None:
+    conflict = by_load(instance, capacity) if narrow else None
+    if narrow and conflict is None:
         few = limits if limits.deterministic else limits.within(SHRINK_S)
         conflict = by_search(problem, capacity, few.expired)
     report = SolveReport(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -118,6 +119,7 @@ def least_height(problem: Problem) -> int | None:
         # What reserves nothing is free of all others, unless it is an alias.
         choices.append(own if i in real or problem.alias[i] >= 0 else own[:1])
     address = np.stack(np.meshgrid(*choices, indexing="ij"), axis=-1).reshape(-1, count)
+    address = address.astype(np.int64)  # no choice at all makes it one of floats
     keep = np.ones(len(address), dtype=bool)
     for i, j in itertools.combinations(range(count), 2):
         one, other = address[:, i], address[:, j]
@@ -202,6 +204,16 @@ def test_rich_instances(part: int) -> None:
         outcomes.add(best is None)
         assert_all_agree(problem, best)
     assert outcomes == {False, True}
+
+
+def test_empty_buffer_without_an_address() -> None:
+    """It reserves nothing, but its window, which is too small for it, holds for it as well."""
+    problem = Problem.of("empty", [4, 8], [0, 3], [2, 3])
+    problem = replace(problem, high=np.array([99, 7]))
+    answer = place(problem, Limits(deterministic=True))
+    assert answer.report.status is SolveStatus.INFEASIBLE
+    assert answer.conflict is not None and answer.conflict.buffers.tolist() == [1]
+    assert place(replace(problem, high=np.array([99, 8])), Limits()).solution is not None
 
 
 @pytest.mark.slow
