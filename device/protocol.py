@@ -86,7 +86,7 @@ class Session(Protocol):
         """Give the last grant, wait for the end of all tiles; output of the last call."""
 
     def states(self) -> IntArray:
-        """State of the supervisor of each tile: 0 inactive, 1 running (``device.md`` 5)."""
+        """State of each supervisor: 0 inactive, 1 running, 2, 3 stopped (``device.md`` 5)."""
 
     def close(self) -> None:
         """Release the device; a second time it does nothing."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from ipuopt.codegen.package import TileImage
 from ipuopt.codegen.package.check import LOAD_BATCH, LOAD_START
-from ipuopt.device.card.pages import Bytes
+from ipuopt.device.calls import Bytes
 from ipuopt.target.memory import LOADABLE_END
 
 FRAME_BYTES, PAYLOAD_BYTES = 1024, 992

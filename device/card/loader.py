@@ -12,8 +12,10 @@ from ipuopt.codegen.package.check import LOAD_BATCH
 from ipuopt.device.card import registers as r
 from ipuopt.device.card.frames import BUFFER_BYTES, batches_of, fill
 from ipuopt.device.card.pages import Pages, fence
+from ipuopt.device.card.postmortem import explained
 from ipuopt.device.card.secondary import UNIT_BYTES
 from ipuopt.device.card.waits import Clock, SystemClock, Timeouts, Waits
+from ipuopt.device.card.window import Window
 from ipuopt.device.protocol import Device
 from ipuopt.errors import InputError
 from ipuopt.target.memory import SIZE
@@ -107,7 +109,7 @@ class Loader:
     def _booted(self, step: str) -> None:
         where = f"load: autoloader, {step}: control"
         timeout_s = self._waits.timeouts.autoloader_s
-        self._waits.until_clear(r.AUTOLOADER, _GO, timeout_s, where)
+        self._waits.until(r.AUTOLOADER, _GO, 0, timeout_s, where)
 
     def _narrow(self, control: int) -> None:
         """Only the first eight exchange blocks reach the host, without snooping (device.md 3.2)."""
@@ -141,5 +143,6 @@ class Loader:
         self._waits.used(r.GS1, "load: end of the batches")
         self._waits.mark(r.GS1)
         self._waits.used(r.GS1, "load: start of the images")
-        self._waits.mark(r.GS1, package.host.startup_mark or len(package.tiles) // LOAD_BATCH)
-        self._waits.used(r.GS1, "load: final mark")
+        with explained(Window(self._device, self._waits), package):
+            self._waits.mark(r.GS1, package.host.startup_mark or len(package.tiles) // LOAD_BATCH)
+            self._waits.used(r.GS1, "load: final mark")

@@ -7,9 +7,8 @@ import mmap
 import threading
 
 import numpy as np
-import numpy.typing as npt
 
-Bytes = npt.NDArray[np.uint8]
+from ipuopt.device.calls import Bytes
 
 _LOCK = threading.Lock()
 

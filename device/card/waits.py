@@ -67,8 +67,8 @@ class Waits:
         self._clock = clock
         self.timeouts = timeouts
 
-    def until_clear(self, offset: int, mask: int, timeout_s: float, what: str) -> int:
-        """Read a register until the bits of ``mask`` are 0; its last value.
+    def until(self, offset: int, mask: int, wanted: int, timeout_s: float, what: str) -> int:
+        """Read a register until the bits of ``mask`` are those of ``wanted``; its last value.
 
         Parameters
         ----------
@@ -81,10 +81,10 @@ class Waits:
             When ``timeout_s`` has passed.
         """
         stop = self._clock.now() + timeout_s
-        while (found := self._device.read32(offset)) & mask:
+        while (found := self._device.read32(offset)) & mask != wanted:
             if self._clock.now() >= stop:
                 value = f"found {found & mask:#x} in {mask:#x} after {timeout_s:g} s"
-                raise DeviceError(f"{what} ({offset:#x}): {value}, expected 0")
+                raise DeviceError(f"{what} ({offset:#x}): {value}, expected {wanted:#x}")
             self._clock.sleep(POLL_S)
         return found
 
@@ -97,7 +97,7 @@ class Waits:
             When it has not within its time.
         """
         where = f"{what}: {_NAMES[sync]}"
-        self.until_clear(sync, MARK_MASK, self.timeouts.mark_s, where)
+        self.until(sync, MARK_MASK, 0, self.timeouts.mark_s, where)
 
     def mark(self, sync: int, count: int = 1) -> None:
         """Grant ``count`` syncs; reading back makes sure that the store has left."""

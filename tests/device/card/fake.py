@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ipuopt.codegen.package import Package, Segment, TileImage
 from ipuopt.device import code
+from ipuopt.device.card.frames import image_of
 from ipuopt.device.machine import Machine
 from ipuopt.device.protocol import Control
 from ipuopt.errors import DeviceError
@@ -83,7 +84,7 @@ class FakeCard:
     faults
         What goes wrong.
     polls
-        How often a command or mark is read before it is done.
+        Reads until a command or mark is done.
     """
 
     def __init__(self, package: Package, faults: Faults | None = None, polls: int = 2) -> None:
@@ -101,6 +102,12 @@ class FakeCard:
         self._data: list[int] = []
         self._stopped: set[int] = set()
 
+    def run(self) -> None:
+        """As after a load of the package: tiles run up to their first wait for the host."""
+        self.registers[0x3044] = 0x800
+        self.images = {t.physical_tile: image_of(t).tobytes() for t in self.package.tiles}
+        self._run()
+
     # The protocol.
 
     def open(self) -> None:
@@ -116,11 +123,11 @@ class FakeCard:
     def read32(self, offset: int) -> int:
         assert self.state != "closed"
         self.trace.append(("read", offset))
-        left = self._pending.get(offset, 0)
-        if left:
-            self._pending[offset] = left - 1
+        for register, left in list(self._pending.items()):  # the card goes on, whatever is read
+            self._pending[register] = left - 1
             if left == 1:
-                self._done(offset)
+                del self._pending[register]
+                self._done(register)
         if offset >= WINDOW:
             return self._tile_register((offset - WINDOW) // 0x40, (offset - WINDOW) % 0x40 // 4)
         return self.registers.get(offset, 0)
@@ -133,10 +140,11 @@ class FakeCard:
         if offset == DATA:
             self._data.append(value)
         elif offset == AUTOLOADER and value >> 8 & 1:
-            self._pending[offset] = 0 if self.faults.autoloader else self.polls
+            if not self.faults.autoloader:
+                self._pending[offset] = self.polls
         elif offset in (GS1, GS2) and value:
-            used = self.marks != self.faults.mark
-            self._pending[offset] = 1 + self.polls if used else 0  # the first read is the host's
+            if self.marks != self.faults.mark:
+                self._pending[offset] = 1 + self.polls  # the first read is that of the mark
             self.marks += 1
         elif offset in (GS1, GS2):
             self.registers[offset] = self.faults.syncs
@@ -212,7 +220,7 @@ class FakeCard:
         assert [self.registers[route] for route in ROUTES] == [2] * 8 + [0x7FFFFFA] * 8
         assert not self.registers[CONTROL] & 0x402
         buffer = self._memory(0)
-        if (buffer == 0xFF).all():
+        if buffer[0] == 0xFF and (buffer == 0xFF).all():
             assert len(self.images) == len(self.package.tiles)
             self.state = "loaded"
             return
@@ -274,7 +282,7 @@ class FakeCard:
         self.registers[at + 4 * 8] = self.faults.injection
         assert self.registers[at + 4 * 9] == 6 and self.registers[at + 4 * 4] == 0
         assert self._tile_register(tile, 0) & 3 in (2, 3)
-        m = self.machine.registers[tile]
+        m = self.machine.registers[tile]  # the machine's own: a mistake shows in the program
         memory = self.machine.memory[tile]
         specials = {0: int(self.machine.place[tile]), 1: self.registers.get(at + 4 * 15, 0x50)}
         if word & 0xFF0FFFFF == 0x43008070:

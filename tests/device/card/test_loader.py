@@ -139,7 +139,7 @@ def test_a_package_without_a_mark_is_started_by_its_number_of_batches(
         (0, "batch 1 of 23 (tiles 0 to 63)"),
         (22, "batch 23 of 23 (tiles 1408 to 1471)"),
         (23, "start of the images"),
-        (24, "final mark"),
+        (24, "final mark"),  # the tiles' states are told, too
     ],
 )
 def test_a_mark_that_is_never_used(
@@ -150,8 +150,9 @@ def test_a_mark_that_is_never_used(
     with pytest.raises(DeviceError) as error:
         loaded(fake, card, package, secondary_file)
     value = 23 if mark == 24 else 1
-    expected = f"found {value:#x} in 0xffff after 10 s, expected 0"
-    assert str(error.value) == f"load: {where}: GS1 (0x302c): {expected}"
+    expected = f"found {value:#x} in 0xffff after 10 s, expected 0x0"
+    states = "; supervisors: 1472 inactive" if mark == 24 else ""
+    assert str(error.value) == f"load: {where}: GS1 (0x302c): {expected}{states}"
     assert card.trace[-len(restored()) :] == restored()
     assert card.attached == {}
 
