@@ -18,13 +18,15 @@ MOST_SEGMENTS = 511
 """Segments of one message (package.md 1)."""
 
 
-def read_package(path: Path, *, loadable: bool = False) -> Package:
+def read_package(path: Path, *, loadable: bool = False, ruled: bool = True) -> Package:
     """Read and check a package.
 
     Parameters
     ----------
     loadable
         Whether it must also pass the rules of a loader.
+    ruled
+        Whether it must pass those of the format that concern more than the message.
 
     Raises
     ------
@@ -43,7 +45,9 @@ def read_package(path: Path, *, loadable: bool = False) -> Package:
         raise InputError(f"{path}: found {found}, expected a package") from None
     except WireError as error:
         raise InputError(f"{path}: found {error}, expected a package") from None
-    checks = chain(violations(package), load_violations(package) if loadable else ())
+    checks = chain(
+        violations(package) if ruled else (), load_violations(package) if loadable else ()
+    )
     for message in checks:
         raise InputError(f"{path}: {message}")
     return package

@@ -21,6 +21,8 @@ MISSING_KERNELS = "missing kernels"
 
 TILE_PROGRAM = "generated tile program"
 """Name of the region of each tile's program (package.md 1.2)."""
+EXCHANGE_ROW = "exchange row"
+"""Name of the regions of rows (package.md 1.2)."""
 
 
 def tile_programs(package: Package) -> dict[int, range]:

@@ -2,12 +2,14 @@
 
 :mod:`~ipuopt.codegen.tile.stream` writes the steps of all tiles at once, :mod:`~ipuopt.codegen.tile.room`
 gives code and rows their addresses, :mod:`~ipuopt.codegen.tile.code` is what all tiles share,
-:mod:`~ipuopt.codegen.tile.build` puts a package together.
+:mod:`~ipuopt.codegen.tile.build` puts a package together,
+:mod:`~ipuopt.codegen.tile.check` holds it against its program.
 """
 
 from __future__ import annotations
 
 from ipuopt.codegen.tile.build import build_package
+from ipuopt.codegen.tile.check import check_package
 from ipuopt.codegen.tile.code import taken_names
 
-__all__ = ["build_package", "taken_names"]
+__all__ = ["build_package", "check_package", "taken_names"]

@@ -12,7 +12,7 @@ from ipuopt.codegen.isa import WordArray
 from ipuopt.codegen.link import Library
 from ipuopt.codegen.package import EntryPoint, Package, Region, TileImage
 from ipuopt.codegen.package.check import LOAD_START
-from ipuopt.codegen.package.listing import TILE_PROGRAM
+from ipuopt.codegen.package.listing import EXCHANGE_ROW, TILE_PROGRAM
 from ipuopt.codegen.runtime import COMPLETION
 from ipuopt.codegen.tile.bindings import Tensors, bindings_of, completion
 from ipuopt.codegen.tile.code import Code, code_of
@@ -34,7 +34,7 @@ from ipuopt.target.fabric import PHYSICAL
 from ipuopt.target.memory import SUPPORT_END
 from ipuopt.versions import versions
 
-_ROW_REGION, _HOST_REGION = "exchange row", "host exchange program"
+_HOST_REGION = "host exchange program"
 
 
 def build_package(
@@ -124,7 +124,7 @@ def _placed(work: Work, code: Code, rooms: Sequence[Room]) -> tuple[Addresses, l
     for phase, encoded in enumerate(work.rows):
         for tile in np.flatnonzero(encoded.done > 0).tolist():
             place = int(PHYSICAL[tile])
-            rows[phase, place] = put(place, encoded.row(tile), _ROW_REGION)
+            rows[phase, place] = put(place, encoded.row(tile), EXCHANGE_ROW)
     host: dict[Place, tuple[int, int]] = {}
     for section, batches in enumerate(work.sections):
         for number, batch in enumerate(batches):

@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from ipuopt.codegen.check import check as check_lowering
+from ipuopt.codegen.package import read_package
 from ipuopt.codegen.phases import exchange_problem, phase_slice
+from ipuopt.codegen.tile import check_package
 from ipuopt.models import exchange, placement
 from ipuopt.models.mapping.check_plan import check_plan
 from ipuopt.pipeline.build import total_cycles
 from ipuopt.program import StepKind
 from ipuopt.result import Built
-from ipuopt.rundir import read_run
+from ipuopt.rundir import PACKAGE, read_run
 from ipuopt.target.constants import SYNC_CYCLES
 
 Violation = tuple[str, str]
@@ -70,6 +72,13 @@ def check_run(path: Path) -> CheckSummary:
         horizon[phase] = exchange.horizon(problem, solution)
     part("charges", tuple(uncharged(built)))
     part("totals", tuple(_totals(built, horizon, report)))
+    if not (path / PACKAGE).exists():
+        lines.append(f"package: not checked, there is no {PACKAGE}")
+    elif found:
+        lines.append("package: not checked, the run is refused")
+    else:
+        package = read_package(path / PACKAGE, ruled=False)
+        part("package", check_package(built, package))
     return CheckSummary(tuple(lines), tuple(found))
 
 

@@ -10,6 +10,10 @@ import numpy as np
 import pytest
 
 import ipuopt
+from ipuopt.codegen.package import write_package
+from ipuopt.codegen.package.wire import to_bytes
+from ipuopt.codegen.tile import build_package
+from ipuopt.errors import InputError
 from ipuopt.options import SolveOptions
 from ipuopt.pipeline import check_run
 from ipuopt.pipeline.recheck import uncharged
@@ -48,8 +52,35 @@ def test_sound_run_has_no_violation(solved: Result, tmp_path: Path) -> None:
     summary = check_run(tmp_path / "run")
     assert summary.violations == ()
     parts = len(solved.built.horizon)
-    assert len(summary.lines) == 5 + parts
-    assert all(line.endswith(": ok") for line in summary.lines)
+    assert len(summary.lines) == 6 + parts
+    assert all(line.endswith(": ok") for line in summary.lines[:-1])
+    assert summary.lines[-1] == "package: not checked, there is no package.ipuexe"
+
+
+def test_package(solved: Result, tmp_path: Path) -> None:
+    """It is of this program, or it is told; a refused run is not compared with it."""
+    file = tmp_path / "run" / "package.ipuexe"
+    solved.save(tmp_path / "run")
+    package = build_package(solved.built)
+    write_package(file, package)
+    summary = check_run(tmp_path / "run")
+    assert (summary.lines[-1], summary.violations) == ("package: ok", ())
+    write_package(file, replace(package, weights=package.weights[1:]))
+    summary = check_run(tmp_path / "run")
+    assert summary.lines[-1] == "package: 1 violations"
+    found = "weight 'w1': found no such tensor, expected it"
+    assert summary.violations == (("package data", found),)
+    file.write_bytes(to_bytes(replace(package, tiles=package.tiles[:-1])))
+    rules = [text for label, text in check_run(tmp_path / "run").violations if "rule" in label]
+    assert "found 1471 tiles, expected a multiple of 64 (rule L)" in rules
+    file.write_bytes(b"no package")
+    with pytest.raises(InputError, match=r"package\.ipuexe: found .*, expected a package"):
+        check_run(tmp_path / "run")
+    total = replace(solved.total, objective=solved.total.objective + 1)
+    replace(solved, total=total).save(tmp_path / "other")
+    (tmp_path / "other" / "package.ipuexe").write_bytes(b"no package")
+    summary = check_run(tmp_path / "other")
+    assert summary.lines[-1] == "package: not checked, the run is refused"
 
 
 def test_moved_start_event_is_found(solved: Result, tmp_path: Path) -> None:
