@@ -15,14 +15,17 @@ Objective    minimise :math:`\sum_i c_i(x_i) + \sum_{e = (i, j)} c_e(x_i, x_j)`;
              :math:`10^{18}` mean a choice that no useful solution makes
 
 Presolve     exact: nodes tied by bijections are one, common costs of rows and columns move into the
-             nodes, labels without partner, without room or dominated go, nodes without memory and
-             with at most two neighbours are minimised out
+             nodes, labels without partner, without room or dominated go, rows of memory that follow
+             from others go, nodes without memory and with at most two neighbours are minimised out
              (:mod:`ipuopt.models.assignment.presolve`)
 Bound        message passing with prices on memory, certified in integers
              (:mod:`~ipuopt.models.assignment.multipliers`,
              :mod:`~ipuopt.models.assignment.bounds`); without memory the optimum itself where
              the graph is thin (:mod:`~ipuopt.models.assignment.variable_elimination`)
-Exact        the local polytope in HiGHS for what is small (:mod:`~ipuopt.models.assignment.exact`)
+Exact        for what is small, a tree search whose bounds are certified and which prunes by them
+             (:mod:`~ipuopt.models.assignment.branching`,
+             :mod:`~ipuopt.models.assignment.pruning`); then HiGHS on the local polytope, for
+             solutions only (:mod:`~ipuopt.models.assignment.exact`)
 Heuristic    labels by messages, then forests of nodes chosen anew
              (:mod:`~ipuopt.models.assignment.heuristics`)
 """

@@ -6,6 +6,8 @@ good it is. Numbers too large for 64 bits are replaced by smaller ones, which ke
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ipuopt.compiled import kernel
@@ -20,10 +22,44 @@ MAX_SHIFT = 20
 """Messages are whole multiples of up to ``2^-MAX_SHIFT`` cost units."""
 
 
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Costs moved by rounded messages and prices, in integers; they prove a bound.
+
+    Attributes
+    ----------
+    bound
+        On the cost of every solution of the graph.
+    scale
+        Units of the other numbers in one unit of cost.
+    total
+        The bound without the graph's constant, scaled and not rounded.
+    cost
+        Moved cost of every label, with what prices add; shape ``(labels,)``.
+    to_tail, to_head
+        Messages, laid out as in :class:`~ipuopt.models.assignment.messages.Passing`.
+    nodes, edges
+        Least moved cost of the labels of every node, and of the pairs of every edge.
+    """
+
+    bound: int
+    scale: int
+    total: int
+    cost: IntArray
+    to_tail: IntArray
+    to_head: IntArray
+    nodes: IntArray
+    edges: IntArray
+
+
 def certified_bound(graph: Graph, passing: Passing, prices: FloatArray) -> int:
     """Bound on the cost of every solution of ``graph``, from any messages and prices >= 0."""
-    shift = _shift(passing)
-    scale = 1 << shift
+    return certificate(graph, passing, prices).bound
+
+
+def certificate(graph: Graph, passing: Passing, prices: FloatArray) -> Certificate:
+    """What any messages and prices >= 0, one a row of memory, prove about ``graph``."""
+    scale = 1 << _shift(passing)
     to_tail, to_head = (
         np.round(messages * scale).astype(np.int64)
         for messages in (passing.to_tail, passing.to_head)
@@ -32,15 +68,16 @@ def certified_bound(graph: Graph, passing: Passing, prices: FloatArray) -> int:
     if not np.isfinite(price).all() or float(price.sum()) > LARGE:
         price = np.zeros_like(price)
     whole = price.astype(np.int64)
-    cost = _scaled(graph.cost, scale)
+    cost = np.minimum(graph.cost, LARGE // scale) * scale
     _add_memory(graph, whole, cost)
     columns = (graph.first, graph.tail, graph.head, graph.table_first)
     nodes, edges = np.zeros(len(graph.first) - 1, np.int64), np.zeros(len(graph.tail), np.int64)
     _minima(*columns, passing.to_tail_first, passing.to_head_first, cost, graph.table, scale,
             to_tail, to_head, nodes, edges)  # fmt: skip
-    total = sum(nodes.tolist()) + sum(edges.tolist())
+    total: int = sum(nodes.tolist()) + sum(edges.tolist())
     total -= sum(p * r for p, r in zip(whole.tolist(), graph.memory.room.tolist(), strict=True))
-    return graph.constant - (-int(total) // scale)
+    bound = graph.constant - (-total // scale)
+    return Certificate(bound, scale, total, cost, to_tail, to_head, nodes, edges)
 
 
 def _shift(passing: Passing) -> int:
@@ -52,10 +89,6 @@ def _shift(passing: Passing) -> int:
     degree = int(np.diff(passing.link_first).max(initial=1)) + 1
     room = LARGE / (most * degree)
     return int(np.clip(np.floor(np.log2(max(1.0, room))), 0, MAX_SHIFT))
-
-
-def _scaled(values: IntArray, scale: int) -> IntArray:
-    return np.minimum(values, LARGE // scale) * scale
 
 
 def _add_memory(graph: Graph, price: IntArray, cost: IntArray) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ipuopt.compiled import kernel
-from ipuopt.models.assignment.graph import Graph, Memory, offsets
+from ipuopt.models.assignment.graph import Graph, offsets
 from ipuopt.models.assignment.problem import FORBIDDEN, IntArray
 from ipuopt.models.assignment.range_tree import largest, range_tree
 
@@ -149,16 +149,3 @@ def _move(
         for label in range(len(costs)):
             costs[label] = min(costs[label] - least, FORBIDDEN)
     return constant
-
-
-def within_binding_rows(memory: Memory) -> Memory:
-    """Leave out the rows in which nothing can bind, and what lies in them alone."""
-    if not len(memory.node):
-        return memory
-    most = np.maximum.reduceat(memory.usage, memory.first[:-1])
-    binding = memory.totals(most) > memory.room
-    if binding.all():
-        return memory
-    place = offsets(binding.astype(np.int64))
-    start, stop = place[memory.start], place[memory.stop]
-    return Memory(memory.node, start, stop, memory.first, memory.usage, memory.room[binding])

@@ -9,12 +9,12 @@ Crowder 1974, doi:10.1007/BF01580223).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ipuopt.compiled import kernel
-from ipuopt.models.assignment.bounds import certified_bound
+from ipuopt.models.assignment.bounds import Certificate, certificate
 from ipuopt.models.assignment.graph import Graph
 from ipuopt.models.assignment.messages import FloatArray, Passing
 from ipuopt.models.assignment.problem import IntArray
@@ -45,7 +45,8 @@ class Ascent:
     prices
         Of the next pass.
     bound, best
-        Highest bound of a pass so far, in floating point, and the prices of that pass.
+        Highest bound of a pass so far, in floating point, and the prices of that pass, whose
+        messages are kept as well: the certificate needs both.
     step, passes
         Length of the next step of the prices; passes so far.
     """
@@ -57,29 +58,36 @@ class Ascent:
     best: FloatArray = field(init=False)
     step: float = field(init=False, default=1.0)
     passes: int = field(init=False, default=0)
-    _cost: FloatArray = field(init=False)
+    _kept: Passing = field(init=False)
     _moved: FloatArray = field(init=False)
     _room: FloatArray = field(init=False)
     _failures: int = field(init=False, default=0)
     _warmth: float = field(init=False, default=0.0)
-    _used: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
         self.passing = Passing.of(self.graph)
+        self._kept = replace(
+            self.passing,
+            to_tail=np.zeros_like(self.passing.to_tail),
+            to_head=np.zeros_like(self.passing.to_head),
+        )
         self._room = self.graph.memory.room.astype(np.float64)
         self.prices = np.zeros(len(self._room))
-        self.best = self._used = self.prices
-        self._cost = self.graph.cost.astype(np.float64)
-        self._moved = np.empty_like(self._cost)
+        self.best = self.prices
+        self._moved = np.empty(len(self.graph.cost))
 
-    def sweep_at(self, prices: FloatArray) -> None:
-        """Bring the messages up to date with ``prices``."""
-        self.prices = self._used = prices
-        self.passing.sweep(priced(self.graph, prices), self._moved)
+    def return_to_best(self) -> None:
+        """Go on with prices and messages of the best pass."""
+        self.prices = self.best
+        _copy(self._kept, self.passing)
+
+    def proof(self) -> Certificate:
+        """What messages and prices of the best pass prove, in integers."""
+        return certificate(self.graph, self._kept, self.best)
 
     def certified(self) -> int:
-        """What messages and prices of the last pass prove, in integers."""
-        return certified_bound(self.graph, self.passing, self._used)
+        """The bound that they prove."""
+        return self.proof().bound
 
     def stalled(self) -> bool:
         """Whether the steps have become too short to matter."""
@@ -88,14 +96,13 @@ class Ascent:
     def advance(self, target: float) -> None:
         """One pass and one step of the prices towards a bound of ``target``."""
         graph, memory = self.graph, self.graph.memory
-        cost = priced(graph, self.prices)
-        self._used = self.prices
-        bound = self.passing.sweep(cost, self._moved) + graph.constant
-        bound -= float(self.prices @ self._room)
+        bound = self.passing.sweep(priced(graph, self.prices), self._moved) + graph.constant
+        bound -= _product(self.prices, self._room)
         self.passes += 1
         before = self.bound
         if bound > self.bound:
             self.bound, self.best, self._failures = bound, self.prices, 0
+            _copy(self.passing, self._kept)
         else:
             self._failures += 1
         if not len(memory.node):
@@ -112,10 +119,24 @@ class Ascent:
                 self._moved, self._warmth, change)  # fmt: skip
         excess = np.cumsum(change)[:-1] - self._room
         excess[(self.prices <= 0) & (excess < 0)] = 0.0
-        square = float(excess @ excess)
+        square = _product(excess, excess)
         if square > 0.0:
             length = self.step * max(target - bound, 0.002 * abs(target)) / square
             self.prices = np.maximum(0.0, self.prices + length * excess)
+
+
+def _copy(source: Passing, target: Passing) -> None:
+    target.to_tail[:] = source.to_tail
+    target.to_head[:] = source.to_head
+
+
+@kernel
+def _product(left: FloatArray, right: FloatArray) -> float:
+    """Scalar product, in one order: that of numpy's library depends on its threads."""
+    total = 0.0
+    for index in range(len(left)):
+        total += left[index] * right[index]
+    return total
 
 
 def priced(graph: Graph, prices: FloatArray) -> FloatArray:

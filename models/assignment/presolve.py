@@ -8,12 +8,13 @@ from typing import Protocol
 
 import numpy as np
 
-from ipuopt.models.assignment.consistency import normalised, possible_labels, within_binding_rows
-from ipuopt.models.assignment.contract import contract, kept_labels, select_pieces
+from ipuopt.models.assignment.binding_rows import binding_memory
+from ipuopt.models.assignment.consistency import normalised, possible_labels
+from ipuopt.models.assignment.contract import contract, kept_labels
 from ipuopt.models.assignment.dominance import undominated
 from ipuopt.models.assignment.elimination import eliminate
 from ipuopt.models.assignment.gluing import glue
-from ipuopt.models.assignment.graph import Graph, Memory
+from ipuopt.models.assignment.graph import Graph
 from ipuopt.models.assignment.problem import IntArray
 
 
@@ -61,7 +62,7 @@ def presolve(graph: Graph, expired: Callable[[], bool] = _never) -> Presolved | 
         graph = kept
         if expired():
             break
-        graph = replace(normalised(graph), memory=_binding(graph))
+        graph = replace(normalised(graph), memory=binding_memory(graph))
         glued = glue(graph)
         if glued is not None:
             mapping, keep = glued
@@ -97,8 +98,3 @@ def _without(graph: Graph, keep: IntArray, steps: list[_Step]) -> Graph | None:
     step = kept_labels(graph, keep)
     steps.append(step)
     return contract(graph, step)
-
-
-def _binding(graph: Graph) -> Memory:
-    memory = within_binding_rows(graph.memory)
-    return select_pieces(memory, memory.start < memory.stop)

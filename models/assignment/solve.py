@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from ipuopt.limits import Limits
+from ipuopt.models.assignment.branching import search_tree
 from ipuopt.models.assignment.check import check
 from ipuopt.models.assignment.exact import MAX_CELLS, build, peaks
 from ipuopt.models.assignment.graph import Graph, graph_of
@@ -34,8 +35,11 @@ CERTIFY_EVERY_S = 5.0
 MANY_ROWS, MAX_ROUNDS = 100, 50
 """Rows of memory that enter a program at a time, and programs at most."""
 
-TINY = 2000
-"""Cells and labels that go to HiGHS at once: it needs no machine code to be made."""
+TREE_SHARE = 0.5
+"""Part of the time for the tree search of what is small."""
+
+PARTS_PER_S = 4.0
+"""Parts that the tree search of a repeatable run makes in a second, on a slow machine."""
 
 TARGET = 2.0
 """Steps lead at most to a bound of so many times the one that is known."""
@@ -112,21 +116,22 @@ def _without_memory(run: Run, graph: Graph) -> None:
 def _bound_and_search(run: Run, left: Presolved, backend: str) -> None:
     """Raise the bound, then search with its prices while it is raised further."""
     limits, graph = run.limits, left.graph
-    ascent = Ascent(graph)
-    searchable = Searchable.of(graph, ascent.passing)
-    if len(graph.table) + len(graph.cost) <= TINY and backend != "heuristic":
-        _exact(run, left, searchable, np.zeros(0, dtype=np.int64), None)
+    small = len(graph.table) <= MAX_CELLS and backend != "heuristic"
+    if small:
+        until = time.monotonic() + TREE_SHARE * limits.remaining_s()
+        search_tree(run, left, until=until, parts=_parts(limits))
         if run.done():
             return
+    ascent = Ascent(graph)
+    searchable = Searchable.of(graph, ascent.passing)
     begin = time.monotonic()
     passes = _passes(limits, graph)
     first = max(1, int(FIRST_SHARE * passes))
-    small = len(graph.table) <= MAX_CELLS
     until = begin + (0.05 if small else FIRST_SHARE) * limits.remaining_s()
     _ascend(run, ascent, first if limits.deterministic else passes, until)
-    ascent.sweep_at(ascent.best)
+    ascent.return_to_best()
     rounds = Rounds(run, left, searchable, ascent)
-    if small and backend != "heuristic" and not run.done():
+    if small and not run.done():
         rounds.go(until + 0.1 * limits.remaining_s(), 10)
         _exact(run, left, searchable, rounds.tight_rows(MANY_ROWS), rounds.best)
         if run.done():
@@ -141,6 +146,13 @@ def _bound_and_search(run: Run, left: Presolved, backend: str) -> None:
         other.join()
     else:
         rounds.go(deadline, rounds.affordable())
+
+
+def _parts(limits: Limits) -> int:
+    """Parts that a tree search may make: by count in repeatable mode."""
+    if not limits.deterministic:
+        return 1 << 40
+    return max(20, int(min(limits.budget_s, 3600.0) * PARTS_PER_S))
 
 
 def _passes(limits: Limits, graph: Graph) -> int:
@@ -162,8 +174,6 @@ def _ascend(run: Run, ascent: Ascent, passes: int, until: float) -> None:
         last = number == passes - 1 or run.limits.expired() or ascent.stalled()
         last |= now > until and not repeatable
         if last or (now >= due and ascent.bound > certified):
-            # A bound belongs to the messages of its pass; the best one's are not kept.
-            ascent.sweep_at(ascent.best)
             run.raise_bound(ascent.certified(), "prices on memory and messages")
             certified, due = ascent.bound, now + CERTIFY_EVERY_S
         if last or run.settled():
@@ -191,11 +201,9 @@ def _exact(
         run.solver = outcome.solver
         if outcome.note:
             run.notes.append(outcome.note)
-        if outcome.bound is not None and run.objective is not None:
-            if outcome.bound > run.objective:
-                run.notes.append(f"{outcome.solver}'s bound {outcome.bound} was refused")
-                return
-            run.raise_bound(outcome.bound, outcome.solver)
+        if outcome.bound is not None:
+            # In floating point, and no certificate comes with it: told, not claimed.
+            run.notes.append(f"{outcome.solver} says that the bound is {outcome.bound}")
         if outcome.values is None or run.done():
             return
         labels = model.read(outcome.values)
