@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ipuopt.errors import Infeasibility, InfeasibleError
 from ipuopt.limits import Limits
@@ -12,42 +12,62 @@ from ipuopt.models.mapping.space import build_space
 from ipuopt.target.constants import TILES
 from ipuopt.workload.model import Workload
 
-TRY_S = 20.0
+TRY_S = 3.0
 """Most seconds spent on the number of tiles: the answer, that nothing fits, is there already."""
 
 
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What came of trying numbers of tiles.
+
+    Attributes
+    ----------
+    many
+        Fewest tiles with a mapping; None if no number that was tried has one.
+    few
+        Most tiles below that for which the beam found none.
+    """
+
+    few: int
+    many: int | None
+
+
 def with_tiles(explanation: Infeasibility, workload: Workload, limits: Limits) -> Infeasibility:
-    """The explanation with a number in the place of "more tiles", if one is found in time."""
+    """The explanation with a number in the place of "more tiles", if one is found in time.
+
+    Where time does not suffice for the least number, the lever says so.
+    """
     if MORE_TILES not in explanation.levers:
         return explanation
     others = tuple(lever for lever in explanation.levers if lever != MORE_TILES)
-    limits = limits if limits.deterministic else limits.within(TRY_S)
-    tiles = fitting_tiles(workload, limits)
-    if tiles is not None:
-        return replace(explanation, levers=(f"target: tiles: {tiles}", *others))
-    if limits.expired():
-        return explanation
-    return replace(explanation, levers=others)
+    # Spaces of promising candidates do, which a small budget asks for in repeatable runs.
+    brief = replace(limits, budget_s=min(limits.budget_s, TRY_S))
+    tried = fitting_tiles(workload, brief if limits.deterministic else brief.within(TRY_S))
+    if tried.many is None:
+        told = (f"{MORE_TILES} than {tried.few}",) if tried.few < TILES else ()
+        return replace(explanation, levers=(*told, *others))
+    lever = f"target: tiles: {tried.many}"
+    if tried.few + 1 < tried.many:
+        lever += f" ({tried.few} are too few; what is between was not tried)"
+    return replace(explanation, levers=(lever, *others))
 
 
-def fitting_tiles(workload: Workload, limits: Limits) -> int | None:
-    """A number of tiles with a mapping, where one less has none that the beam finds.
-
-    The number is doubled, then the range is halved. None if all tiles of the chip are too few, or
-    time is up.
-    """
+def fitting_tiles(workload: Workload, limits: Limits) -> Tried:
+    """Try more tiles than a workload has: doubled until there is a mapping, then the range is halved."""
     few = many = workload.target.tiles
-    while not _fits(workload, many, limits):
-        if many == TILES or limits.expired():
-            return None
+    found = False
+    while not found and few < TILES and not limits.expired():
         few, many = many, min(2 * many, TILES)
+        found = _fits(workload, many, limits)
+    if not found:
+        return Tried(many, None)
     while many - few > 1 and not limits.expired():
         middle = (few + many) // 2
         if _fits(workload, middle, limits):
             many = middle
         else:
             few = middle
-    return many
+    return Tried(few, many)
 
 
 def _fits(workload: Workload, tiles: int, limits: Limits) -> bool:
