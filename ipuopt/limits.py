@@ -60,6 +60,8 @@ class Limits:
     deterministic
         Repeatable mode: one worker where a solver is only then repeatable, effort limited by
         deterministic counters; the deadline stays as an emergency stop.
+    effort
+        Part of those counters that one solve may use, for plans that come after the first.
     memory_bytes
         Memory the whole process may use; None for no limit.
     workers
@@ -76,6 +78,7 @@ class Limits:
     threads: int = 1
     seed: int = 0
     deterministic: bool = False
+    effort: float = 1.0
     memory_bytes: int | None = None
     workers: Workers | None = None
     should_stop: Callable[[], bool] = _never

@@ -34,6 +34,8 @@ class Attempts:
     ----------
     program
         The first complete program.
+    space, solution
+        What it was made of, or what was tried first.
     refused
         The last proof that a plan has no placement.
     exhausted
@@ -41,6 +43,8 @@ class Attempts:
     """
 
     program: Complete | None
+    space: Space
+    solution: Solution
     refused: Infeasibility | None
     exhausted: bool
 
@@ -98,16 +102,18 @@ def first_complete(
     """
     builder = _Builder(build)
     program = builder(space, solution)
+    where, chosen = space, solution
     for room_bytes in ROOM_BYTES:
         if program is not None or stopped():
-            return Attempts(program, builder.refused, False)
-        roomier = space.leave(room_bytes)
-        candidate, _ = solve(roomier)
+            return Attempts(program, where, chosen, builder.refused, False)
+        where = space.leave(room_bytes)
+        candidate, _ = solve(where)
         if candidate is None:
             break
-        program = builder(roomier, candidate)
+        chosen = candidate
+        program = builder(where, chosen)
     if program is not None:
-        return Attempts(program, builder.refused, False)
+        return Attempts(program, where, chosen, builder.refused, False)
     return _enumerate(space, solution, builder, solve, stopped, known_cycles)
 
 
@@ -125,7 +131,7 @@ def _enumerate(
     while True:
         for rest in space.split(solution):
             if stopped():
-                return Attempts(None, builder.refused, False)
+                return Attempts(None, space, solution, builder.refused, False)
             found, proven = solve(rest)
             if found is None:
                 builder.open |= not proven
@@ -134,11 +140,11 @@ def _enumerate(
             cycles = evaluate(rest.problem, found)
             heapq.heappush(branches, _Branch(cycles, number, rest, found))
         if not branches:
-            return Attempts(None, builder.refused, not builder.open)
+            return Attempts(None, space, solution, builder.refused, not builder.open)
         if stopped() or branches[0].cycles >= known_cycles:
-            return Attempts(None, builder.refused, False)
+            return Attempts(None, space, solution, builder.refused, False)
         best = heapq.heappop(branches)
         space, solution = best.space, best.solution
         program = builder(space, solution)
         if program is not None:
-            return Attempts(program, builder.refused, False)
+            return Attempts(program, space, solution, builder.refused, False)

@@ -25,6 +25,10 @@ from ipuopt.target.constants import SYNC_CYCLES
 logger = logging.getLogger(__name__)
 
 
+APART_BYTES = 1 << 20
+"""More than a tile has, and whole elements."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Complete:
     """A checked program with the reports of placement and of every phase."""
@@ -39,7 +43,7 @@ class Complete:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Placed:
+class Placed:
     """A plan with its checked tables and addresses; only start events are missing."""
 
     plan: Plan
@@ -47,6 +51,22 @@ class _Placed:
     address: IntArray
     boundary: IntArray
     report: SolveReport
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What came of a plan.
+
+    Attributes
+    ----------
+    program
+        The complete program; None if it would not be worth it.
+    cycles
+        What every plan step takes, or takes at least where it was not scheduled to the end.
+    """
+
+    program: Complete | None
+    cycles: IntArray
 
 
 def build(plan: Plan, limits: Limits, events: Events) -> Complete | None:
@@ -59,14 +79,27 @@ def build(plan: Plan, limits: Limits, events: Events) -> Complete | None:
     CheckError
         When tables, addresses or start events break a rule: a bug in the stage that made them.
     """
+    found = build_below(plan, limits, events, math.inf)
+    return None if found is None else found.program
+
+
+def build_below(plan: Plan, limits: Limits, events: Events, worth: float) -> Found | None:
+    """As :func:`build`; ends as soon as the program cannot have fewer than ``worth`` cycles."""
     events.on_stage("placement")
     placed = _lower_and_place(plan, limits, heuristic=False)
     if placed is None:
         return None
+    phases = range(len(placed.program.phases))
     sizes = [_effort(placed.program, step) for step in placed.program.phases]
+    horizon = np.zeros(len(phases), dtype=np.int64)
+    if worth < math.inf:
+        horizon[:] = [exchange.lower_bound(_problem(placed, phase))[0] for phase in phases]
     solutions, reports = [], []
-    for phase, size in enumerate(sizes):
-        share = size / max(1.0, sum(sizes[phase:]))
+    for phase in phases:
+        cycles = step_cycles(plan, placed.program, horizon)
+        if cycles.sum() >= worth:
+            return Found(None, cycles)
+        share = sizes[phase] / max(1.0, sum(sizes[phase:]))
         problem = _problem(placed, phase)
         events.on_stage(problem.name)
         # Counters end a repeatable search; a share of the time could only end it before them.
@@ -74,7 +107,9 @@ def build(plan: Plan, limits: Limits, events: Events) -> Complete | None:
         solution, report = exchange.solve(problem, _named(part, problem.name))
         solutions.append(solution)
         reports.append(report)
-    return Complete(built=_assemble(placed, solutions), reports=(placed.report, *reports))
+        horizon[phase] = exchange.horizon(problem, solution)
+    program = Complete(built=_assemble(placed, solutions), reports=(placed.report, *reports))
+    return Found(program, step_cycles(plan, placed.program, program.built.horizon))
 
 
 def _named(limits: Limits, name: str) -> Limits:
@@ -124,7 +159,44 @@ def total_cycles(built: Built) -> int:
     return int(built.program.step_cycles().sum()) + phases
 
 
-def _lower_and_place(plan: Plan, limits: Limits, *, heuristic: bool) -> _Placed | None:
+def least_cycles(plan: Plan) -> IntArray:
+    """Cycles that every step of ``plan`` takes at least, wherever its buffers are placed.
+
+    Raises
+    ------
+    InfeasibleError
+        When a tile is proven not to hold its exchange rows.
+    """
+    program = lower(plan)
+    refuse_long_rows(program)
+    tile = program.shards.tile
+    order = np.argsort(tile, kind="stable")
+    first = np.searchsorted(tile[order], tile)  # no two buffers of a tile share an element
+    number = np.empty_like(first)
+    number[order] = np.arange(len(tile))
+    apart = (number - first) * APART_BYTES
+    phases = range(len(program.phases))
+    problems = (exchange_problem(program, apart, phase) for phase in phases)
+    horizon = [exchange.lower_bound(problem)[0] for problem in problems]
+    return step_cycles(plan, program, np.array(horizon, dtype=np.int64))
+
+
+def step_cycles(plan: Plan, program: Program, horizon: IntArray) -> IntArray:
+    """Cycles of every step of the plan: its program steps, phases with their sync.
+
+    Parameters
+    ----------
+    horizon
+        Of every phase, in the order of ``program.phases``.
+    """
+    cycles = program.step_cycles()
+    cycles[list(program.phases)] += horizon + SYNC_CYCLES
+    result = np.zeros(len(plan.steps), dtype=np.int64)
+    np.add.at(result, [step.plan_step for step in program.steps], cycles)
+    return result
+
+
+def _lower_and_place(plan: Plan, limits: Limits, *, heuristic: bool) -> Placed | None:
     program = lower(plan)
     _refuse("lowering", check_lowering(plan, program))
     refuse_long_rows(program)
@@ -137,7 +209,7 @@ def _lower_and_place(plan: Plan, limits: Limits, *, heuristic: bool) -> _Placed 
         return None
     violations = placement.check_program(program, placed.address, placed.boundary)
     _refuse("placement", violations)
-    return _Placed(
+    return Placed(
         plan=plan,
         program=program,
         address=placed.address,
@@ -157,11 +229,11 @@ def _effort(program: Program, step: int) -> float:
     return math.sqrt(int(bounds[part.stop] - bounds[part.start]))
 
 
-def _problem(placed: _Placed, phase: int) -> exchange.Problem:
+def _problem(placed: Placed, phase: int) -> exchange.Problem:
     return exchange_problem(placed.program, placed.address, phase)
 
 
-def _assemble(placed: _Placed, solutions: list[exchange.Solution]) -> Built:
+def _assemble(placed: Placed, solutions: list[exchange.Solution]) -> Built:
     """Put the schedules of all phases together; each passes its checker here."""
     horizon = np.zeros(len(solutions), dtype=np.int64)
     for phase, solution in enumerate(solutions):

@@ -17,11 +17,13 @@ from ipuopt.models.mapping.space import Space, build_space
 from ipuopt.options import SolveOptions, Solver, SpaceKind
 from ipuopt.pipeline.attempts import ROOM_BYTES, Attempts, first_complete
 from ipuopt.pipeline.build import Complete, build, build_heuristic
+from ipuopt.pipeline.corrected import Plans, with_plan
 from ipuopt.pipeline.levers import with_tiles
 from ipuopt.pipeline.peer import search_peer
 from ipuopt.pipeline.programs import (
     CRASHES,
     build_programs,
+    checked_plan,
     keep_heuristic,
     publish,
     refuse_plan,
@@ -138,7 +140,7 @@ def _search(search: Search, state: State) -> None:
     if beam is not None:
         events.on_stage("heuristic program")
         try:
-            state.heuristic = build_heuristic(_plan(search, space, beam), limits)
+            state.heuristic = build_heuristic(checked_plan(search.workload, space, beam), limits)
         except InfeasibleError as error:  # of this plan; there are others
             logger.info("the heuristic plan does not fit: %s", error)
         state.report = _unsearched(search, space, beam)
@@ -173,10 +175,18 @@ def _improve(search: Search, state: State, space: Space, beam: mapping.Solution 
         return  # another program would take as long again as this one
     exact = search.options.solver is not Solver.HEURISTIC
     if solution is not None and (exact or state.heuristic is None):
+        plans = Plans.of(search, space)
+        if exact:
+            solution = plans.first(solution)
         attempts = _attempts(search, state, space, solution, exact=exact)
         state.main = attempts.program
         if state.main is None and state.heuristic is None:
             raise _unplaced(search, attempts)
+        if exact and state.main is not None:
+            if attempts.space is not space:
+                plans = Plans.of(search, attempts.space)
+            state.main = plans.best(attempts.solution, state.main, report.bound)
+            state.report = with_plan(report, state.main.built.plan)
 
 
 def _unsearched(search: Search, space: Space, beam: mapping.Solution) -> SolveReport:
@@ -191,7 +201,7 @@ def _attempts(
     limits, events = search.limits, search.events
 
     def build_one(where: Space, candidate: mapping.Solution) -> Complete | None:
-        plan = _plan(search, where, candidate)
+        plan = checked_plan(search.workload, where, candidate)
         return build(plan, limits, events) if exact else build_heuristic(plan, limits)
 
     def solve_again(where: Space) -> tuple[mapping.Solution | None, bool]:
@@ -223,12 +233,6 @@ def _solve_mapping(
 ) -> tuple[mapping.Solution | None, SolveReport]:
     backend = search.options.solver.value
     return mapping.solve(space.problem, share, backend=backend, beam=beam)
-
-
-def _plan(search: Search, space: Space, solution: mapping.Solution) -> Plan:
-    plan = space.plan(solution)
-    refuse_plan(search.workload, plan)
-    return plan
 
 
 def _refuse_contradiction(bound: int | None, best: Complete) -> None:

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from ipuopt.errors import CheckError
 from ipuopt.models.mapping.check_plan import check_plan
+from ipuopt.models.mapping.problem import Solution
+from ipuopt.models.mapping.space import Space
 from ipuopt.pipeline.build import build, build_heuristic
 from ipuopt.pipeline.state import Search, State, result_of
 from ipuopt.plan import Plan
@@ -56,6 +58,13 @@ def publish(search: Search, state: State) -> None:
         limit = Limit.TIME  # a program that is used before the end was cut off by its limit
         result = result_of(search, state, state.heuristic, limit)
         search.events.on_result(replace(result, repeatable=False))
+
+
+def checked_plan(workload: Workload, space: Space, solution: Solution) -> Plan:
+    """The plan of a solution, which computes ``workload``."""
+    plan = space.plan(solution)
+    refuse_plan(workload, plan)
+    return plan
 
 
 def refuse_plan(workload: Workload, plan: Plan) -> None:

@@ -15,11 +15,10 @@ from ipuopt.codegen.phases import exchange_problem, phase_slice
 from ipuopt.codegen.tile import check_package
 from ipuopt.models import exchange, placement
 from ipuopt.models.mapping.check_plan import check_plan
-from ipuopt.pipeline.build import total_cycles
+from ipuopt.pipeline.build import step_cycles, total_cycles
 from ipuopt.program import StepKind
 from ipuopt.result import Built
 from ipuopt.rundir import PACKAGE, read_run
-from ipuopt.target.constants import SYNC_CYCLES
 
 Violation = tuple[str, str]
 
@@ -90,11 +89,8 @@ def uncharged(built: Built) -> Iterator[Violation]:
     """
     if built.plan.joins_phases:
         return
-    cycles = built.program.step_cycles()
-    cycles[list(built.program.phases)] += built.horizon + SYNC_CYCLES
-    built_cycles = np.zeros(len(built.plan.steps), dtype=np.int64)
-    np.add.at(built_cycles, [step.plan_step for step in built.program.steps], cycles)
-    for step, spent in zip(built.plan.steps, built_cycles.tolist(), strict=True):
+    cycles = step_cycles(built.plan, built.program, built.horizon)
+    for step, spent in zip(built.plan.steps, cycles.tolist(), strict=True):
         charged = sum(step.terms.values())
         if charged > spent:
             yield "charge", f"step {step.name} is charged {charged} cycles and takes {spent}"

@@ -39,7 +39,7 @@ class Budget:
     @classmethod
     def of(cls, limits: Limits) -> Budget:
         """Budget under the given limits."""
-        return cls(EFFORT if limits.deterministic else None)
+        return cls(int(EFFORT * limits.effort) if limits.deterministic else None)
 
     def take(self, phase: Instance, passes: int) -> bool:
         """Whether some passes of insertion, an order with its improvement, are affordable."""

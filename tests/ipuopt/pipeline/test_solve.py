@@ -155,7 +155,7 @@ def test_bound_above_a_checked_program_is_an_error(
         return solution, report
 
     monkeypatch.setattr("ipuopt.models.mapping.solve", lies)
-    with pytest.raises(CheckError, match="above the checked program") as error:
+    with pytest.raises(CheckError, match="above the checked plan") as error:
         ipuopt.solve(small_workload, options())
     assert error.value.exit_code == 6
     assert "plan" in error.value.artifacts
