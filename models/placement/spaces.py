@@ -18,7 +18,7 @@ from ipuopt.errors import MOST_OWNERS, Infeasibility
 from ipuopt.limits import Limits
 from ipuopt.models.placement import space
 from ipuopt.models.placement.bounds import load
-from ipuopt.models.placement.problem import IntArray, Problem, Solution
+from ipuopt.models.placement.problem import BoolArray, IntArray, Problem, Solution
 from ipuopt.models.placement.space.problem import MAX_NUMBER
 from ipuopt.report import SolveStatus
 from ipuopt.target.memory import INTERLEAVED_BASE, INTERLEAVED_ELEMENT, STANDARD_ELEMENT
@@ -74,6 +74,12 @@ def separable(problem: Problem) -> bool:
     return whole and above >= 0 and regions.low_stop <= INTERLEAVED_BASE
 
 
+def _reserving(problem: Problem) -> BoolArray:
+    """Which buffers are not empty, shape ``(buffers,)``."""
+    result: BoolArray = (problem.size_bytes > 0) & (problem.live_start < problem.live_stop)
+    return result
+
+
 def _lift(problem: Problem) -> int:
     """Bytes by which the upper range of standard memory moves up in its address space.
 
@@ -120,7 +126,8 @@ def interleaved_space(problem: Problem, apart: IntArray, boundary: int) -> space
     chosen = np.flatnonzero(problem.interleaved == 1)
     regions = problem.regions
     made = _space(problem, chosen, apart, 0, min(boundary, regions.high_stop))
-    return replace(made, low=np.maximum(made.low, regions.high_start))
+    real = _reserving(problem)[chosen]
+    return replace(made, low=np.where(real, np.maximum(made.low, regions.high_start), made.low))
 
 
 def standard_space(problem: Problem, apart: IntArray, boundary: int) -> space.Problem:
@@ -129,11 +136,12 @@ def standard_space(problem: Problem, apart: IntArray, boundary: int) -> space.Pr
     regions, lift = problem.regions, _lift(problem)
     made = _space(problem, chosen, apart, lift, max(0, regions.high_stop) + lift)
     below = regions.low_stop - made.guard_bytes
-    executable = problem.executable[chosen] == 1
+    real = _reserving(problem)[chosen]  # the region does not concern what is empty
+    executable = real & (problem.executable[chosen] == 1)
     between = np.array([[regions.low_stop, boundary + lift]])
     return replace(
         made,
-        low=np.maximum(made.low, regions.low_start),
+        low=np.where(real, np.maximum(made.low, regions.low_start), made.low),
         high=np.where(executable, np.minimum(made.high, below), made.high),
         holes=np.concatenate((made.holes, between)),
     )

@@ -70,9 +70,10 @@ def demand(instance: Instance, blocks: IntArray, reserved: IntArray) -> int:
     """Units that blocks of one section take up, one on the other.
 
     All their addresses are multiples of the common divisor of the alignments, so that each but the
-    topmost is followed by an address that is one. What lies between may be a hole, though.
+    topmost is followed by an address that is one. What lies between may be a hole or a part of a
+    block that does not live, though.
     """
-    if not len(blocks) or instance.hole.any():
+    if not len(blocks) or instance.hole.any() or instance.base.any():
         return int(reserved.sum())
     return int(stacked(reserved, np.gcd.reduce(instance.alignment[blocks])))
 

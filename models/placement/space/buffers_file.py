@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 import sys
 from collections.abc import Sequence
@@ -32,7 +33,13 @@ MAX_LIVE = 20_000_000
 """Buffers times steps at which something starts while they live: about 1 GB of tables."""
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,30}", re.ASCII)
-_GAP = re.compile(r"([+-]?[0-9]{1,30})-([+-]?[0-9]{1,30})", re.ASCII)
+_GAP = re.compile(
+    r"([+-]?[0-9]{1,30})-([+-]?[0-9]{1,30})(?:@([+-]?[0-9]{1,30}):([+-]?[0-9]{1,30}))?", re.ASCII
+)
+
+
+Span = tuple[int, int, int, int]
+"""Steps, half-open, and the bytes of the buffer that live in them, half-open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +155,7 @@ class _Reader:
         inclusive = int("end" in [title.casefold() for title in titles])
         first: dict[str, int] = {}
         owners: list[int] = []
-        spans: list[tuple[int, int]] = []
+        spans: list[Span] = []
         columns: dict[str, list[int]] = {
             name: [] for name in ("size", "alignment", "low", "high", "hint")
         }
@@ -175,7 +182,7 @@ class _Reader:
             columns["high"].append(high)
             hint = self._optional(cell.get("hint", ""), "hint", -1)
             columns["hint"].append(-1 if hint is None else hint)
-            for span in self._spans(lower, upper, cell.get("gaps", ""), inclusive):
+            for span in self._spans(lower, upper, size, cell.get("gaps", ""), inclusive):
                 owners.append(number)
                 spans.append(span)
         return BuffersFile(
@@ -183,10 +190,12 @@ class _Reader:
         )
 
     def _problem(
-        self, columns: dict[str, list[int]], owners: list[int], spans: list[tuple[int, int]]
+        self, columns: dict[str, list[int]], owners: list[int], spans: list[Span]
     ) -> tuple[Problem, Solution | None]:
         column = {name: np.array(values, dtype=np.int64) for name, values in columns.items()}
-        span = np.array(spans, dtype=np.int64).reshape(-1, 2)
+        rows = np.array(spans, dtype=np.int64).reshape(-1, 4)
+        span, part = rows[:, :2], rows[:, 2:]
+        whole = np.stack((part[:, 0] * 0, column["size"][owners]), axis=1)
         live = _entries(span)
         if live > MAX_LIVE:
             found = f"{live} pairs of a buffer and a start in its life"
@@ -199,6 +208,7 @@ class _Reader:
                 alignment=column["alignment"],
                 span_owner=np.array(owners, dtype=np.int64),
                 span=span,
+                part=part if np.any(part != whole) else part[:0],
                 low=column["low"],
                 high=column["high"],
                 alias=np.full(len(column["size"]), -1),
@@ -224,25 +234,35 @@ class _Reader:
     def _optional(self, text: str, column: str, least: int) -> int | None:
         return self._whole(text, column, least) if text else None
 
-    def _spans(self, lower: int, upper: int, gaps: str, inclusive: int) -> list[tuple[int, int]]:
+    def _gap(self, text: str, size: int, inclusive: int) -> Span:
+        match = _GAP.fullmatch(text)
+        if match is None:
+            expected = "gaps FIRST-LAST or FIRST-LAST@LOW:HIGH between blanks"
+            raise self.fail(repr(text), expected, "gaps")
+        begin, end = (self._whole(step, "gaps", -MAX_NUMBER) for step in match.groups()[:2])
+        if end + inclusive < begin:
+            raise self.fail(repr(text), "no end before the start", "gaps")
+        if match[3] is None:
+            return begin, end + inclusive, 0, 0
+        low, high = (self._whole(byte, "gaps", 0) for byte in match.groups()[2:])
+        if not low <= high <= size:
+            raise self.fail(repr(text), f"bytes LOW:HIGH of the {size} of the buffer", "gaps")
+        return begin, end + inclusive, low, high
+
+    def _spans(self, lower: int, upper: int, size: int, gaps: str, inclusive: int) -> list[Span]:
         """The life of a buffer without its gaps; what lies outside of the life is no gap."""
-        taken = []
-        for text in gaps.split():
-            match = _GAP.fullmatch(text)
-            if match is None:
-                expected = "gaps FIRST-LAST between blanks, without windows"
-                raise self.fail(repr(text), expected, "gaps")
-            begin, end = (self._whole(part, "gaps", -MAX_NUMBER) for part in match.groups())
-            if end + inclusive < begin:
-                raise self.fail(repr(text), "no end before the start", "gaps")
-            taken.append((begin, end + inclusive))
-        spans = []
-        for begin, end in sorted(taken):
-            if begin > lower:
-                spans.append((lower, min(begin, upper)))
+        taken = sorted(self._gap(text, size, inclusive) for text in gaps.split())
+        taken = [gap for gap in taken if gap[0] < gap[1]]
+        overlap = any(one[1] > other[0] for one, other in itertools.pairwise(taken))
+        if overlap and any(low < high for *_, low, high in taken):
+            raise self.fail(repr(gaps), "gaps that do not overlap, as one has LOW:HIGH", "gaps")
+        spans: list[Span] = []
+        for begin, end, low, high in taken:
+            spans.append((lower, min(begin, upper), 0, size))
+            spans.append((max(begin, lower), min(end, upper), low, high))
             lower = max(lower, end)
-        spans.append((lower, upper))
-        return [span for span in spans if span[0] < span[1]]
+        spans.append((lower, upper, 0, size))
+        return [span for span in spans if span[0] < span[1] and span[2] < span[3]]
 
 
 def _entries(span: IntArray) -> int:

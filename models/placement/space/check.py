@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ipuopt.models.placement.problem import IntArray
@@ -10,16 +12,36 @@ from ipuopt.models.placement.space.problem import Problem, Solution
 Violations = tuple[tuple[str, str], ...]
 
 
-def _reserving(problem: Problem) -> list[bool]:
-    """Whether each buffer has bytes and a step of life: empty ones reserve nothing."""
-    lives = [False] * len(problem)
-    for owner, (start, stop) in zip(
-        problem.span_owner.tolist(), problem.span.tolist(), strict=True
-    ):
-        lives[owner] = lives[owner] or start < stop
-    return [
-        alive and size > 0 for alive, size in zip(lives, problem.size_bytes.tolist(), strict=True)
+@dataclass(frozen=True, slots=True, order=True)
+class _Span:
+    """Steps in which a buffer reserves the bytes ``first`` to ``last`` from its address on."""
+
+    begin: int
+    end: int
+    owner: int
+    first: int
+    last: int
+
+
+def _spans(problem: Problem) -> list[_Span]:
+    """Spans in which something is reserved, in order of their begin."""
+    size, guard = problem.size_bytes.tolist(), problem.guard_bytes.tolist()
+    owners = problem.span_owner.tolist()
+    parts = problem.part.tolist() or [(0, size[owner]) for owner in owners]
+    spans = [
+        _Span(begin, end, owner, first, last + guard[owner])
+        for owner, (begin, end), (first, last) in zip(
+            owners, problem.span.tolist(), parts, strict=True
+        )
+        if begin < end and first < last
     ]
+    return sorted(spans)
+
+
+def _reserving(problem: Problem) -> list[bool]:
+    """Whether each buffer ever reserves anything: empty ones do not."""
+    owners = {span.owner for span in _spans(problem)}
+    return [buffer in owners for buffer in range(len(problem))]
 
 
 def _element(problem: Problem, address: int) -> int:
@@ -42,16 +64,14 @@ def check(problem: Problem, solution: Solution) -> Violations:
     stop = start + problem.size_bytes + problem.guard_bytes
     real = _reserving(problem)
     found = _own(problem, start) + _aliases(problem, start)
-    found += _overlaps(problem, start, stop, real)
+    spans = _spans(problem)
+    found += _overlaps(problem, start, spans) + _in_holes(problem, start, spans)
     for one, other in problem.apart.tolist():
         if one != other and real[one] and real[other]:
             upper, lower = (one, other) if start[one] >= start[other] else (other, one)
             if stop[lower] > (begin := _element(problem, int(start[upper]))):
                 found.append(("S5", f"buffers {one} and {other} share the element at {begin}"))
     for b in range(len(problem)):
-        for begin, end in problem.holes.tolist():
-            if real[b] and max(begin, start[b]) < min(end, stop[b]):
-                found.append(("S6", f"buffer {b} at {start[b]} reaches the hole [{begin}, {end})"))
         if real[b] and problem.capacity is not None and stop[b] > problem.capacity:
             found.append(("S7", f"buffer {b} ends at {stop[b]} of {problem.capacity}"))
     return tuple(found)
@@ -79,29 +99,34 @@ def _aliases(problem: Problem, start: IntArray) -> list[tuple[str, str]]:
     return found
 
 
-def _overlaps(
-    problem: Problem, start: IntArray, stop: IntArray, real: list[bool]
-) -> list[tuple[str, str]]:
-    """(S1): a sweep over the steps keeps the reserved ranges of the live spans."""
-    spans = sorted(
-        (begin, end, owner)
-        for owner, (begin, end) in zip(
-            problem.span_owner.tolist(), problem.span.tolist(), strict=True
-        )
-        if real[owner] and begin < end
-    )
-    live = np.zeros(0, dtype=np.int64)
-    until = np.zeros(0, dtype=np.int64)
+def _in_holes(problem: Problem, start: IntArray, spans: list[_Span]) -> list[tuple[str, str]]:
+    """(S6)."""
+    reached = {
+        (span.owner, begin, end)
+        for span in spans
+        for begin, end in problem.holes.tolist()
+        if max(begin, start[span.owner] + span.first) < min(end, start[span.owner] + span.last)
+    }
+    return [
+        ("S6", f"buffer {b} at {start[b]} reaches the hole [{begin}, {end})")
+        for b, begin, end in sorted(reached)
+    ]
+
+
+def _overlaps(problem: Problem, start: IntArray, spans: list[_Span]) -> list[tuple[str, str]]:
+    """(S1): a sweep over the steps keeps owner, end and reserved range of the live spans."""
+    live = np.zeros((4, 0), dtype=np.int64)
     pairs: set[tuple[int, int]] = set()
-    for begin, end, owner in spans:
-        kept = until > begin
-        live, until = live[kept], until[kept]
-        meets = (start[live] < stop[owner]) & (start[owner] < stop[live]) & (live != owner)
-        group = problem.alias[owner]
+    for span in spans:
+        live = live[:, live[1] > span.begin]
+        owner, _, low, high = live
+        begin, end = start[span.owner] + span.first, start[span.owner] + span.last
+        meets = (low < end) & (begin < high) & (owner != span.owner)
+        group = problem.alias[span.owner]
         if group >= 0:
-            meets &= problem.alias[live] != group
-        pairs.update((min(owner, b), max(owner, b)) for b in live[meets].tolist())
-        live, until = np.append(live, owner), np.append(until, end)
+            meets &= problem.alias[owner] != group
+        pairs.update((min(span.owner, b), max(span.owner, b)) for b in owner[meets].tolist())
+        live = np.append(live, [[span.owner], [span.end], [begin], [end]], axis=1)
     return [
         ("S1", f"buffers {one} and {other} live together and overlap")
         for one, other in sorted(pairs)

@@ -52,7 +52,7 @@ def _height(instance: Instance, clique: IntArray, units: IntArray, grain: int) -
 
 def clique_bound(instance: Instance) -> int:
     """Least height in units that the cliques found allow; 0 without apart pairs."""
-    if instance.pairs is None or len(instance) > MOST_BLOCKS:
+    if instance.pairs is None or instance.interlocked or len(instance) > MOST_BLOCKS:
         return 0
     apart = instance.pairs[instance.pairs[:, 5] == 1]
     if not len(apart):

@@ -86,9 +86,13 @@ def _without(problem: Problem, keep: IntArray) -> Problem:
     """The problem of some of its buffers; the others become empty and lose their window."""
     gone = np.ones(len(problem), dtype=bool)
     gone[keep] = False
+    part = problem.part
+    if len(part):
+        part = np.where(gone[problem.span_owner][:, None], 0, part)
     return replace(
         problem,
         size_bytes=np.where(gone, 0, problem.size_bytes),
+        part=part,
         low=np.where(gone, 0, problem.low),
         high=np.where(gone, problem.high.max(initial=0), problem.high),
         alignment=np.where(gone, 1, problem.alignment),

@@ -66,15 +66,16 @@ class Model:
                 self.cp.add(slot * unit + size <= self.height)
 
     def _overlaps(self, most: int) -> None:
-        """(S1) and (S6): one box a run of sections with one reserved size."""
+        """(S1) and (S6): one box a run of sections with one reserved range."""
         instance = self.instance
         if not len(instance.owner):
             return
         lives, spans = [], []
         order = np.lexsort((instance.section, instance.owner))
         owner, section = instance.owner[order], instance.section[order]
-        reserved = instance.reserved[order]
-        breaks = (np.diff(owner) != 0) | (np.diff(section) != 1) | (np.diff(reserved) != 0)
+        reserved, base = instance.reserved[order], instance.base[order]
+        breaks = (np.diff(owner) != 0) | (np.diff(section) != 1)
+        breaks |= (np.diff(reserved) != 0) | (np.diff(base) != 0)
         begins = np.concatenate(([0], np.flatnonzero(breaks) + 1))
         for begin, end in zip(begins, np.append(begins[1:], len(owner)), strict=True):
             block, size = int(owner[begin]), int(reserved[begin])
@@ -85,7 +86,8 @@ class Model:
             lives.append(
                 self.cp.new_fixed_size_interval_var(int(section[begin]), int(end - begin), "")
             )
-            spans.append(self.cp.new_fixed_size_interval_var(self.start[block], size, ""))
+            start = self.start[block] + int(base[begin])
+            spans.append(self.cp.new_fixed_size_interval_var(start, size, ""))
         self.cp.add_no_overlap_2d(lives, spans)
 
     def _apart(self) -> None:

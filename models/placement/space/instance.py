@@ -41,8 +41,9 @@ class Instance:
         In units.
     hole
         Whether the block is a hole.
-    owner, section, reserved
-        One entry a block and section in which it lives, by block: the units that it reserves there.
+    owner, section, reserved, base
+        One entry a block and section in which it lives, by block: the units that it reserves there,
+        and how far above its address they begin.
     sections
         Their number; at least 1.
     step
@@ -55,6 +56,9 @@ class Instance:
         and the reverse; where ``grain`` is above 1, the upper address is then rounded up to the
         start of an element, ``grain`` units further at most.
         None where there are more than :data:`MAX_PAIRS`.
+    interlocked
+        Whether two blocks could lie at addresses that the distances of ``pairs`` do not allow, or
+        one lie above another at a lower address: parts may fit into each other.
     """
 
     problem: Problem
@@ -68,10 +72,12 @@ class Instance:
     owner: IntArray
     section: IntArray
     reserved: IntArray
+    base: IntArray
     sections: int
     step: IntArray
     elements: IntArray
     pairs: IntArray | None
+    interlocked: bool
 
     def __len__(self) -> int:
         return len(self.size)
@@ -100,10 +106,28 @@ class Instance:
         return lowest
 
 
+def _used(problem: Problem) -> BoolArray:
+    """Which spans have a step and a byte."""
+    used: BoolArray = problem.span[:, 0] < problem.span[:, 1]
+    if len(problem.part):
+        used &= problem.part[:, 0] < problem.part[:, 1]
+    return used
+
+
+def _parts(problem: Problem) -> IntArray:
+    """First and last byte that each span reserves, shape ``(spans, 2)``, guard included."""
+    owner = problem.span_owner
+    part = problem.part
+    if not len(part):
+        part = np.stack((np.zeros_like(owner), problem.size_bytes[owner]), axis=1)
+    guard = problem.guard_bytes[owner]
+    return np.stack((part[:, 0], part[:, 1] + guard), axis=1)
+
+
 def _groups(problem: Problem) -> tuple[IntArray, BoolArray]:
     """Block of every buffer (-1: empty, without aliases that are not), and who is not empty."""
     lives = np.zeros(len(problem), dtype=bool)
-    lives[problem.span_owner[problem.span[:, 0] < problem.span[:, 1]]] = True
+    lives[problem.span_owner[_used(problem)]] = True
     real = lives & (problem.size_bytes > 0)
     count = len(problem)
     key = np.where(problem.alias >= 0, problem.alias + count, np.arange(count))
@@ -151,11 +175,14 @@ def build(problem: Problem) -> Instance:
     itself = group[apart[:, 0]] == group[apart[:, 1]]
     last[group[apart[itself, 0]]] = -1  # aliases that are apart have no address
     apart = apart[~itself]
+    keep = _used(problem) & real[problem.span_owner]
+    part = _parts(problem)[keep]
     elements = problem.elements if len(apart) else problem.elements[:0]
-    unit = _unit(np.concatenate((bytes_, low, hole.ravel(), elements.ravel())), alignment)
+    unit = _unit(
+        np.concatenate((bytes_, low, hole.ravel(), elements.ravel(), part.ravel())), alignment
+    )
     grain = int(elements[:, 1].max(initial=0)) // unit
     apart = np.concatenate((group[apart], bytes_[apart] // unit), axis=1)
-    keep = (problem.span[:, 0] < problem.span[:, 1]) & real[problem.span_owner]
     span, of = problem.span[keep], problem.span_owner[keep]
     steps = _sections(span[:, 0], span[:, 1]) if len(span) else np.zeros(1, dtype=np.int64)
     first = np.searchsorted(steps, span[:, 0])
@@ -164,7 +191,10 @@ def build(problem: Problem) -> Instance:
     section = ranges(first, widths)
     key, entry = np.unique(group[of[which]] * len(steps) + section, return_inverse=True)
     reserved = np.zeros(len(key), dtype=np.int64)
-    np.maximum.at(reserved, entry, bytes_[of[which]] // unit)
+    np.maximum.at(reserved, entry, part[which, 1] // unit)
+    base = np.zeros(len(key), dtype=np.int64)
+    base[entry] = part[which, 0] // unit  # of aliases, which live as a whole, 0
+    reserved -= base
     everywhere = np.tile(np.arange(len(steps)), holes)
     lengths = (hole[:, 1] - hole[:, 0]) // unit
     owner = np.concatenate(
@@ -172,8 +202,10 @@ def build(problem: Problem) -> Instance:
     )
     section = np.concatenate((key % len(steps), everywhere))
     reserved = np.concatenate((reserved, np.repeat(lengths, len(steps))))
-    size = np.zeros(count + holes, dtype=np.int64)
-    np.maximum.at(size, owner, reserved)
+    base = np.concatenate((base, np.zeros(holes * len(steps), dtype=np.int64)))
+    size = np.append(np.zeros(count, dtype=np.int64), lengths)
+    np.maximum.at(size, group[real], bytes_[real] // unit)
+    pairs, interlocked = _pairs(owner, section, reserved, base, size, len(steps), apart, grain)
     begin = hole[:, 0] // unit
     kept = np.append(np.full(count, 0), np.ones(holes, dtype=np.int64))
     return Instance(
@@ -188,10 +220,12 @@ def build(problem: Problem) -> Instance:
         owner=owner,
         section=section,
         reserved=reserved,
+        base=base,
         sections=len(steps),
         step=steps,
         elements=elements // unit,
-        pairs=_pairs(owner, section, reserved, size, len(steps), apart, grain),
+        pairs=pairs,
+        interlocked=interlocked,
     )
 
 
@@ -199,25 +233,29 @@ def _pairs(
     owner: IntArray,
     section: IntArray,
     reserved: IntArray,
+    base: IntArray,
     size: IntArray,
     sections: int,
     apart: IntArray,
     grain: int,
-) -> IntArray | None:
-    """Rows ``one, other, one_below, other_below, grain, apart`` of the pairs that must not meet."""
+) -> tuple[IntArray | None, bool]:
+    """Rows ``one, other, one_below, other_below, grain, apart`` of the pairs that must not meet.
+
+    And whether blocks may be interlocked.
+    """
     order = np.lexsort((owner, section))
-    owner, section, reserved = owner[order], section[order], reserved[order]
+    owner, section, reserved, base = owner[order], section[order], reserved[order], base[order]
     blocks = len(size)
     entry = owner * sections + section
     # Two blocks meet first where one of them begins; where sizes vary, every section counts.
-    fresh = ~np.isin(entry - 1, entry) | (section == 0) | (reserved != size[owner])
     varying = np.zeros(blocks, dtype=bool)
-    varying[owner[reserved != size[owner]]] = True
+    varying[owner[(reserved != size[owner]) | (base > 0)]] = True
+    fresh = ~np.isin(entry - 1, entry) | (section == 0)
     fresh |= varying[owner]
     live = np.bincount(section, minlength=sections)
     begins = np.bincount(section[fresh], minlength=sections)
     if int((live * begins).sum()) > 4 * MAX_PAIRS:
-        return None
+        return None, False
     # Every fresh entry with all entries of its section.
     at = np.flatnonzero(fresh)
     first = np.concatenate(([0], np.cumsum(live)))[section[at]]
@@ -228,8 +266,11 @@ def _pairs(
     one, other = one[apart_blocks], other[apart_blocks]
     keys, group = np.unique(owner[one] * blocks + owner[other], return_inverse=True)
     if len(keys) > MAX_PAIRS:
-        return None
-    below, above = (_largest(reserved[row], group, len(keys)) for row in (one, other))
+        return None, False
+    over = base[one] + reserved[one] - base[other]
+    under = base[other] + reserved[other] - base[one]
+    interlocked = len(keys) > 0 and bool(base.any()) and _interlocked(group, over, under)
+    below, above = (_largest(distance, group, len(keys)) for distance in (over, under))
     rows = np.stack(
         (keys // blocks, keys % blocks, below, above, np.ones_like(keys), np.zeros_like(keys)),
         axis=1,
@@ -240,12 +281,31 @@ def _pairs(
     key, group = np.unique(apart[:, 0] * blocks + apart[:, 1], return_inverse=True)
     distances = [_largest(apart[:, column], group, len(key)) for column in (2, 3)]
     marks = np.full(len(key), grain), np.ones(len(key), dtype=np.int64)
-    return np.concatenate(
-        (rows, np.stack((key // blocks, key % blocks, *distances, *marks), axis=1))
-    )
+    marked = np.stack((key // blocks, key % blocks, *distances, *marks), axis=1)
+    return np.concatenate((rows, marked)), interlocked
+
+
+def _interlocked(pair: IntArray, over: IntArray, under: IntArray) -> bool:
+    """Whether in some pair what no section forbids is more than two half-lines above and below 0.
+
+    In a section the difference of both addresses may not lie strictly between ``-under`` and
+    ``over``. All of them together are one range if each, in order of their begins, begins before
+    the greatest end so far.
+    """
+    order = np.lexsort((-under, pair))
+    pair, over, under = pair[order], over[order], under[order]
+    fresh = np.append(True, pair[1:] != pair[:-1])
+    # Ranks of a pair lie above those of all pairs before it: a running maximum stays in its pair.
+    ascending, rank = np.unique(over, return_inverse=True)
+    first = pair * len(ascending)
+    ends = ascending[np.maximum.accumulate(rank.ravel() + first) - first]
+    apart = ~fresh[1:] & (-under[1:] >= ends[:-1])
+    count = int(pair.max()) + 1
+    most = [_largest(distance, pair, count) for distance in (over, under)]
+    return bool(apart.any() or np.any(most[0] <= 0) or np.any(most[1] <= 0))
 
 
 def _largest(values: IntArray, entry: IntArray, count: int) -> IntArray:
-    found = np.zeros(count, dtype=np.int64)
+    found = np.full(count, np.iinfo(np.int64).min)
     np.maximum.at(found, entry, values)
     return found

@@ -38,6 +38,9 @@ class Problem:
         Buffer of every span of life, shape ``(spans,)``, and its half-open range of steps, shape
         ``(spans, 2)``. A buffer may have any number of spans, in any order; empty ones count
         nothing.
+    part
+        Bytes of the buffer that live in each span, half-open, shape ``(spans, 2)``; left out where
+        whole buffers live in all spans. With it, spans of a buffer may not overlap.
     low, high
         Window of every buffer in bytes, half-open, shape ``(buffers,)``.
     alias
@@ -62,21 +65,23 @@ class Problem:
     low: IntArray
     high: IntArray
     alias: IntArray
+    part: IntArray = field(default_factory=_none)
     apart: IntArray = field(default_factory=_none)
     elements: IntArray = field(default_factory=_bytes)
     holes: IntArray = field(default_factory=_none)
     capacity: int | None = None
 
+    _PAIRS = ("span", "part", "apart", "holes", "elements")
     _COLUMNS = ("size_bytes", "guard_bytes", "alignment", "low", "high", "alias")
 
     def __post_init__(self) -> None:
         count = len(self.size_bytes)
-        for name in (*self._COLUMNS, "span_owner", "span", "apart", "holes", "elements"):
+        for name in (*self._COLUMNS, "span_owner", *self._PAIRS):
             value = np.ascontiguousarray(getattr(self, name), dtype=np.int64)
             object.__setattr__(self, name, value)
         if any(len(getattr(self, name)) != count for name in self._COLUMNS):
             raise ValueError(f"{self.name}: columns differ in length")
-        for name in ("span", "apart", "holes", "elements"):
+        for name in self._PAIRS:
             value = getattr(self, name)
             if value.ndim != 2 or value.shape[1] != 2:
                 raise ValueError(f"{self.name}: {name} must have shape (n, 2)")
@@ -86,6 +91,22 @@ class Problem:
             if named.size and not 0 <= named.min() <= named.max() < count:
                 raise ValueError(f"{self.name}: found a buffer that does not exist")
         self._check_values()
+        if len(self.part):
+            self._check_parts()
+
+    def _check_parts(self) -> None:
+        if len(self.part) != len(self.span):
+            raise ValueError(f"{self.name}: spans and their parts differ in length")
+        begin, end = self.part.T
+        size = self.size_bytes[self.span_owner]
+        if np.any((begin < 0) | (end < begin) | (end > size)):
+            raise ValueError(f"{self.name}: found a part that is not within its buffer")
+        order = np.lexsort((self.span[:, 0], self.span_owner))
+        owner, span = self.span_owner[order], self.span[order]
+        if np.any((owner[1:] == owner[:-1]) & (span[1:, 0] < span[:-1, 1])):
+            raise ValueError(f"{self.name}: found spans that overlap although they have parts")
+        if np.any(self.alias[self.span_owner[end - begin < size]] >= 0):
+            raise ValueError(f"{self.name}: found an alias that lives in part")
 
     def _check_values(self) -> None:
         for what, value, least in (

@@ -47,6 +47,8 @@ def verdict(problem: Problem, height: int, nodes: int, expired: Callable[[], boo
     found = quick(tables, limit, expired)
     if found is not None and found.height <= limit:
         return Verdict(FOUND, 0)
+    if instance.interlocked:  # the search knows above and below only
+        return Verdict(OPEN, 0)
     order = np.lexsort((-instance.size * tables.width, -tables.width)).astype(np.int64)
     shape, state = start(tables, limit, order, True)
     table = np.zeros(SMALL_TABLE, dtype=np.uint64)

@@ -107,8 +107,10 @@ def _twins(tables: Tables, order: IntArray) -> IntArray:
     grained = np.zeros(len(order), dtype=bool)
     if instance.pairs is not None:
         grained[instance.pairs[instance.pairs[:, 5] == 1, :2].ravel()] = True
+    partial = np.zeros(len(order), dtype=bool)
+    partial[instance.owner[instance.base > 0]] = True
     for block in order[::-1].tolist():
-        if grained[block] or instance.hole[block]:
+        if grained[block] or instance.hole[block] or partial[block]:
             continue
         rows = slice(shape.at_start[block], shape.at_start[block + 1])
         sort = (

@@ -17,6 +17,7 @@ def _stack(
     begin: IntArray,
     section: IntArray,
     reserved: IntArray,
+    base: IntArray,
     low: IntArray,
     alignment: IntArray,
     top: IntArray,
@@ -26,11 +27,11 @@ def _stack(
     for block in order:
         at = low[block]
         for entry in range(begin[block], begin[block + 1]):
-            at = max(at, top[section[entry]])
+            at = max(at, top[section[entry]] - base[entry])
         at = -(-at // alignment[block]) * alignment[block]
         start[block] = at
         for entry in range(begin[block], begin[block + 1]):
-            top[section[entry]] = at + reserved[entry]
+            top[section[entry]] = at + base[entry] + reserved[entry]
 
 
 def skyline(instance: Instance) -> Packing | None:
@@ -44,6 +45,7 @@ def skyline(instance: Instance) -> Packing | None:
         begin,
         instance.section[entries],
         instance.reserved[entries],
+        instance.base[entries],
         instance.low,
         instance.alignment,
         np.zeros(instance.sections, dtype=np.int64),

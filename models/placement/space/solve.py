@@ -128,7 +128,9 @@ def place(
         seed=limits.seed,
     )
     portfolio = Portfolio(race, limits, instance.unit, nodes)
-    portfolio.run(searches=searches, solver=solver)
+    if instance.interlocked:
+        portfolio.notes.append("parts of buffers may fit into each other: no canonical search")
+    portfolio.run(searches=searches and not instance.interlocked, solver=solver)
     if race.best is None and race.bound > race.ceiling:
         return _infeasible(instance, race.bound, race.source, limits, begin, narrow)
     run = replace(run, solver=portfolio.solver, note="; ".join(portfolio.notes))

@@ -85,7 +85,11 @@ REFUSED = {
     "id,lower,upper,size,alignment,offset\na,0,1,1,4,6\n": ":2, offset: found 6",
     "id,lower,upper,size,gaps\na,0,9,1,3\n": ":2, gaps: found '3'",
     "id,lower,upper,size,gaps\na,0,9,1,5-3\n": ":2, gaps: found '5-3'",
-    "id,lower,upper,size,gaps\na,0,9,1,3-5@0:4\n": ":2, gaps: found '3-5@0:4'",
+    "id,lower,upper,size,gaps\na,0,9,3,3-5@0:4\n": ":2, gaps: found '3-5@0:4', expected bytes",
+    "id,lower,upper,size,gaps\na,0,9,3,3-5@2:1\n": ":2, gaps: found '3-5@2:1', expected bytes",
+    "id,lower,upper,size,gaps\na,0,9,3,3-5@-1:1\n": ":2, gaps: found '-1'",
+    "id,lower,upper,size,gaps\na,0,9,3,3-5@1\n": ":2, gaps: found '3-5@1'",
+    "id,lower,upper,size,gaps\na,0,9,3,3-5@0:1 4-6\n": ":2, gaps: found '3-5@0:1 4-6'",
     'id,lower,upper,size\n"a,0,1,1\n': ":2: found unexpected end of data",
 }
 
@@ -127,6 +131,23 @@ def test_gaps_leave_room() -> None:
         assert json.loads(place(text.format(*form), "--json").stdout)["objective"] == 8
     for form in (("upper", 9, "3-4", 5), ("end", 8, "3-3", 4)):
         assert json.loads(place(text.format(*form), "--json").stdout)["objective"] == 16
+
+
+def test_gaps_that_keep_some_bytes() -> None:
+    """``@LOW:HIGH`` names the bytes of the buffer that live in the gap: two of two bytes in three."""
+    text = "id,lower,{0},size,gaps\na,0,{1},2,0-{2}@0:1\nb,0,{1},2,5-{1}@1:2\n"
+    for form in (("upper", 10, 5), ("end", 9, 4)):
+        answer = json.loads(place(text.format(*form), "--json").stdout)
+        assert (answer["objective"], answer["bound"]) == (3, 3)
+        assert answer["offsets"] == {"a": 0, "b": 1}
+    free = "id,lower,upper,size,gaps\na,0,9,8,3-5@4:4\nb,3,5,8,\n"
+    assert json.loads(place(free, "--json").stdout)["objective"] == 8
+    touching = "id,lower,upper,size,gaps\na,0,9,8,0-2@0:4 2-5 5-9@4:8\nb,0,9,4,2-5\n"
+    answer = json.loads(place(touching, "--json", "--deterministic").stdout)
+    assert answer["objective"] == answer["bound"] == 12
+    inside = "id,lower,upper,size,gaps\na,0,9,3,0-5@0:1 5-9@2:3\nb,0,9,1,\n"
+    answer = json.loads(place(inside, "--json", "--deterministic").stdout)
+    assert (answer["objective"], answer["offsets"]) == (3, {"a": 0, "b": 1})
 
 
 def test_fixed_offsets_and_hints() -> None:

@@ -65,6 +65,57 @@ def test_aliases_may_overlap_each_other_and_nobody_else() -> None:
     assert labels == {"S4"}
 
 
+def in_part() -> Problem:
+    """0 keeps bytes 6 to 8 in its second span, in which 1 lives; a hole at 8."""
+    return Problem(
+        name="in part",
+        size_bytes=np.array([8, 4]),
+        guard_bytes=np.array([1, 0]),
+        alignment=np.array([1, 1]),
+        span_owner=np.array([0, 0, 1]),
+        span=np.array([[0, 2], [2, 4], [2, 4]]),
+        part=np.array([[0, 4], [6, 8], [0, 4]]),
+        low=np.array([0, 0]),
+        high=np.array([99, 99]),
+        alias=np.array([-1, -1]),
+        holes=np.array([[9, 12]]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("address", "labels"),
+    [
+        ((0, 0), []),
+        ((0, 2), []),
+        ((0, 3), ["S1"]),
+        ((0, 5), ["S1"]),
+        ((14, 14), []),
+        ((14, 19), ["S1"]),  # the guard lies behind the part
+        ((1, 0), ["S6"]),  # with its guard, the part ends at 10
+        ((5, 0), ["S6"]),  # the guard of bytes 0 to 4 lies in the hole
+    ],
+)
+def test_parts_reserve_what_they_name(address: tuple[int, ...], labels: list[str]) -> None:
+    violations = check(in_part(), Solution(np.array(address)))
+    assert [label for label, _ in violations] == labels
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"part": np.array([[0, 4], [6, 8]])}, "differ in length"),
+        ({"part": np.array([[0, 4], [6, 9], [0, 4]])}, "not within its buffer"),
+        ({"span": np.array([[0, 3], [2, 4], [2, 4]])}, "spans that overlap"),
+        ({"alias": np.array([1, 1])}, "alias that lives in part"),
+        ({"elements": np.array([[0, 4], [6, 2]])}, "whole elements long"),
+        ({"elements": np.array([[4, 4]])}, "start at 0"),
+    ],
+)
+def test_what_is_no_problem_in_part(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(in_part(), **change)
+
+
 def test_height_counts_guards_and_leaves_out_what_is_empty() -> None:
     assert height(four_buffers(), Solution(np.array((0, 24, 12, 90)))) == 30
 

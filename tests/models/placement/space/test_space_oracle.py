@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ipuopt.limits import Limits
-from ipuopt.models.placement.problem import IntArray
+from ipuopt.models.placement.problem import BoolArray, IntArray
 from ipuopt.models.placement.space import Problem, check, place
 from ipuopt.models.placement.space.bounds import load_bound
 from ipuopt.models.placement.space.buffers_file import read_buffers
@@ -91,17 +91,65 @@ def element_numbers(problem: Problem) -> IntArray:
     return np.cumsum([address in begins for address in range(99)])
 
 
+def partial_problem(seed: int) -> Problem:
+    """Four buffers that live in one or two spans, each with a part of their bytes."""
+    random = np.random.default_rng(seed)
+    made = rich_problem(seed)
+    size = random.integers(1, 5, len(made))
+    owners, spans, parts = [], [], []
+    for owner in range(len(made)):
+        steps = np.sort(random.permutation(6)[: random.integers(2, 4)])
+        for begin, end in itertools.pairwise(steps.tolist()):
+            low, high = np.sort(random.integers(0, size[owner] + 1, 2))
+            if random.random() < 0.4:
+                low, high = 0, size[owner]
+            owners.append(owner)
+            spans.append((begin, end))
+            parts.append((low, high))
+    return replace(
+        made,
+        name=f"partial {seed}",
+        size_bytes=size,
+        high=np.full(len(made), 99),
+        span_owner=np.array(owners),
+        span=np.array(spans),
+        part=np.array(parts),
+        alias=np.full(len(made), -1),
+    )
+
+
+Reserved = tuple[int, int, int, int]
+"""Steps, and bytes that a buffer reserves in them from its address on, both half-open."""
+
+
+def reserved_by(problem: Problem, buffer: int) -> list[Reserved]:
+    """Spans of a buffer in which it reserves something."""
+    found = []
+    for row in np.flatnonzero(problem.span_owner == buffer).tolist():
+        begin, end = problem.span[row].tolist()
+        whole = [0, int(problem.size_bytes[buffer])]
+        first, last = problem.part[row].tolist() if len(problem.part) else whole
+        if begin < end and first < last:
+            found.append((begin, end, first, last + int(problem.guard_bytes[buffer])))
+    return found
+
+
+def overlap(one: IntArray, other: IntArray, a: list[Reserved], b: list[Reserved]) -> BoolArray:
+    """At which addresses two buffers overlap in a step of both."""
+    found = np.zeros(len(one), dtype=bool)
+    for (i, j, f, e), (k, m, v, z) in itertools.product(a, b):
+        if max(i, k) < min(j, m):
+            found |= (one + f < other + z) & (other + v < one + e)
+    return found
+
+
 def least_height(problem: Problem) -> int | None:
     """Least height over all addresses below ``HIGHEST``; None if nothing is valid."""
     count = len(problem)
-    lives = [
-        {step for who, (a, b) in zip(problem.span_owner, problem.span, strict=True) if who == i
-         for step in range(a, b)}
-        for i in range(count)
-    ]  # fmt: skip
+    lives = [reserved_by(problem, buffer) for buffer in range(count)]
     size = problem.size_bytes.tolist()
     reserved = (problem.size_bytes + problem.guard_bytes).tolist()
-    real = [i for i in range(count) if lives[i] and size[i]]
+    real = [i for i in range(count) if lives[i]]
     plain = problem.name.startswith("plain")
     highest = sum(reserved) - min(reserved) + 1 if plain else HIGHEST
     choices = []
@@ -112,8 +160,9 @@ def least_height(problem: Problem) -> int | None:
             if a % problem.alignment[i] == 0
             and problem.low[i] <= a <= problem.high[i] - size[i]
             and not any(
-                i in real and v < z and a < z and v < a + reserved[i]
+                v < z and a + first < z and v < a + last
                 for v, z in problem.holes.tolist()
+                for _, _, first, last in lives[i]
             )
         ]
         # What reserves nothing is free of all others, unless it is an alias.
@@ -127,8 +176,8 @@ def least_height(problem: Problem) -> int | None:
         if aliases:
             keep &= one == other
         if i in real and j in real:
-            if not aliases and lives[i] & lives[j]:
-                keep &= (one + reserved[i] <= other) | (other + reserved[j] <= one)
+            if not aliases:
+                keep &= ~overlap(one, other, lives[i], lives[j])
             if [i, j] in problem.apart.tolist() or [j, i] in problem.apart.tolist():
                 number = element_numbers(problem)
                 first = number[one + reserved[i] - 1] < number[other]
@@ -169,6 +218,8 @@ def assert_all_agree(problem: Problem, best: int | None) -> None:
             assert check(problem, solution) == ()
             assert best is not None and best <= height(problem, solution)
             assert height(problem, solution) == found.height * instance.unit
+    if instance.interlocked:
+        return
     order = np.argsort(-instance.size, kind="stable").astype(np.int64)
     table = np.zeros(1 << 10, dtype=np.uint64)
     limits = range(HIGHEST, -1, -1) if best is None else (best + 1, best, best - 1)
@@ -216,11 +267,46 @@ def test_empty_buffer_without_an_address() -> None:
     assert place(replace(problem, high=np.array([99, 8])), Limits()).solution is not None
 
 
+def test_buffers_that_live_in_part() -> None:
+    outcomes = set()
+    for seed in range(120):
+        problem = partial_problem(seed)
+        best = least_height(problem)
+        outcomes.add((best is None, build(problem).interlocked))
+        assert_all_agree(problem, best)
+    assert {(False, True), (False, False)} <= outcomes
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_portfolio_on_parts(seed: int) -> None:
+    """Where parts may fit into each other, CP-SAT alone finds and proves the least height."""
+    problem = partial_problem(seed + 4000)
+    best = least_height(problem)
+    answer = place(problem, Limits(deterministic=True))
+    assert (answer.solution is None) == (best is None)
+    if answer.solution is not None:
+        assert check(problem, answer.solution) == ()
+        assert answer.report.objective == best == answer.report.bound
+
+
+def test_parts_that_fit_into_each_other() -> None:
+    """The middle of the first never lives: there the second one is, between both its parts."""
+    problem = replace(
+        Problem.of("ring", [3, 1], [0, 0], [2, 2]),
+        span_owner=np.array([0, 0, 1]),
+        span=np.array([[0, 1], [1, 2], [0, 2]]),
+        part=np.array([[0, 1], [2, 3], [0, 1]]),
+    )
+    assert build(problem).interlocked
+    answer = place(problem, Limits(deterministic=True))
+    assert answer.report.objective == answer.report.bound == 3 == least_height(problem)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(30))
 def test_thousands_of_instances(part: int) -> None:
     for seed in range(10_000 + part * 100, 10_100 + part * 100):
-        for problem in (plain_problem(seed), rich_problem(seed)):
+        for problem in (plain_problem(seed), rich_problem(seed), partial_problem(seed)):
             assert_all_agree(problem, least_height(problem))
 
 
