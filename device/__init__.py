@@ -7,7 +7,7 @@ of an exchange phase event by event, :mod:`~ipuopt.device.packets` moves words b
 pages of the host, :mod:`~ipuopt.device.machine` keeps the tiles in step, and
 :mod:`~ipuopt.device.simulator` feeds all that as a host does.
 
-There is no device for a card yet.
+:mod:`ipuopt.device.card` runs packages on a card.
 """
 
 from __future__ import annotations

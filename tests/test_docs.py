@@ -23,8 +23,8 @@ from ipuopt.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
-    *("solve", "peer-model", "check", "report", "compare", "inspect", "package", "run", "log"),
-    *("exchange", "place", "assign", "versions"),
+    *("solve", "peer-model", "check", "report", "compare", "inspect", "package", "run"),
+    *("device", "log", "exchange", "place", "assign", "versions"),
 )
 LINKED = ("README.md", "examples")
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

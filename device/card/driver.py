@@ -17,8 +17,6 @@ from ipuopt.device.card.registers import SPACE_BYTES
 from ipuopt.device.protocol import Control
 from ipuopt.errors import DeviceError, MissingPartError
 
-NODE = Path("/dev/ipu0")
-"""Device node of the first card."""
 _NONE, _WRITE, _BOTH = 0, 1, 3
 _WORDS = SPACE_BYTES // 4
 _MAILBOX_WORDS = 5
@@ -51,12 +49,12 @@ class Driver:
     Parameters
     ----------
     node
-        Path of the device node.
+        Path of the device node, ``/dev/ipu0`` for the first card.
     request
         What makes the system call, put in place by tests.
     """
 
-    def __init__(self, node: Path = NODE, request: Request = fcntl.ioctl) -> None:
+    def __init__(self, node: Path, request: Request = fcntl.ioctl) -> None:
         self._node = node
         self._make = request
         self._file = -1

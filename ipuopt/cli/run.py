@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,18 +17,36 @@ if TYPE_CHECKING:
     from ipuopt.pipeline.execute import Execution
     from ipuopt.pipeline.profile import Profile
 
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 _COUNTS = ("model", "program", "device")
+
+
+def _card_option(flag: str, help_text: str, default: str | None = None) -> Decorator:
+    """An option that only a card needs; a variable of its name serves all runs on a machine."""
+    return click.option(
+        flag,
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help=f"Of a card: {help_text}",
+        default=default,
+        show_default=default is not None,
+        envvar="IPUOPT_" + flag.removeprefix("--").replace("-", "_").upper(),
+        show_envvar=True,
+    )
 
 
 @click.command(epilog="Example: ipuopt run runs/mlp-tiny")
 @click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
 @click.option(
     "--device",
-    type=click.Choice(["sim"]),
+    type=click.Choice(["sim", "card"]),
     default="sim",
     show_default=True,
-    help="Where it runs: the simulator.",
+    help="Where it runs: the simulator, or a card of this machine.",
 )
+@_card_option("--card-config", "its configuration.")
+@_card_option("--card-loader", "the vendor's secondary loader for its tiles.")
+@_card_option("--card-node", "its device node.", default="/dev/ipu0")
 @click.option(
     "--inputs",
     type=click.Path(path_type=Path),
@@ -42,6 +60,9 @@ _COUNTS = ("model", "program", "device")
 def run(
     run: Path,
     device: str,
+    card_config: Path | None,
+    card_loader: Path | None,
+    card_node: Path,
     inputs: Path | None,
     seed: int,
     profile: bool,
@@ -54,9 +75,14 @@ def run(
     against float32, cycles of exchange phases against the schedule.
     """
     del quiet  # results are printed either way
+    card = None
+    if device == "card":
+        from ipuopt.device.card import Setup
+
+        card = Setup(card_node, card_config, card_loader)
     from ipuopt.pipeline.execute import execute_run
 
-    done = execute_run(run, inputs=inputs, seed=seed, profile=profile)
+    done = execute_run(run, inputs=inputs, seed=seed, profile=profile, card=card)
     code = 0 if done.passed else EXIT_REJECTED
     if as_json:
         content = {"exit_code": code, "device": device, **_content(done)}
@@ -111,7 +137,8 @@ def _lines(done: Execution) -> list[str]:
     ]
     kernels: list[tuple[str, ...]] = [("kernel", "calls", "program", "device")]
     kernels += [(k.purpose, *map(thousands, (k.calls, k.program, k.device))) for k in done.kernels]
-    tables = (rows, steps, kernels, *_sampled(done.profile), results)
+    counted = (rows, steps, kernels) if done.phases or done.steps or done.kernels else ()
+    tables = (*counted, *_sampled(done.profile), results)
     return [line for table in tables for line in (*aligned(table), "")] + [_verdict(done.passed)]
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ipuopt.codegen.package import read_package
+from ipuopt.codegen.package import Package, read_package
 from ipuopt.device import Simulator
 from ipuopt.errors import InputError
 from ipuopt.pipeline.cycles import KernelCycles, StepCycles, compare_cycles
@@ -17,9 +17,13 @@ from ipuopt.pipeline.profile import Profile, profile_of
 from ipuopt.pipeline.reference import reference
 from ipuopt.pipeline.tensors import packed, unpacked
 from ipuopt.program_arrays import load_arrays
+from ipuopt.result import Built
 from ipuopt.rundir import PACKAGE, read_run
 from ipuopt.workload import Workload
 from ipuopt.workload.model import TensorKind
+
+if TYPE_CHECKING:
+    from ipuopt.device.card import Setup
 
 Tensor = npt.NDArray[Any]
 
@@ -51,15 +55,24 @@ class PhaseCycles:
 
 
 @dataclass(frozen=True, slots=True)
+class _Counted:
+    """What a device counted."""
+
+    phases: tuple[PhaseCycles, ...] = ()
+    steps: tuple[StepCycles, ...] = ()
+    kernels: tuple[KernelCycles, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Execution:
     """Outcome of a run on a device.
 
     Attributes
     ----------
     outputs, phases, steps
-        In the order of the program.
+        In the order of the program; a card counts no phases and steps.
     kernels
-        By name of their purpose.
+        By name of their purpose; none from a card.
     profile
         Cycle samples, where they were asked for.
     """
@@ -81,9 +94,14 @@ class Execution:
 
 
 def execute_run(
-    path: Path, *, inputs: Path | None = None, seed: int = 0, profile: bool = False
+    path: Path,
+    *,
+    inputs: Path | None = None,
+    seed: int = 0,
+    profile: bool = False,
+    card: Setup | None = None,
 ) -> Execution:
-    """Load the package of a run into the simulator, run it, compare.
+    """Load the package of a run into the simulator or onto a card, run it, compare.
 
     Parameters
     ----------
@@ -95,13 +113,19 @@ def execute_run(
         Of the draws.
     profile
         Whether to read cycle samples; the package has to take them.
+    card
+        Where to run it; without one, in the simulator. A card counts no cycles but the samples.
 
     Raises
     ------
     InputError
         If the run, its package or the inputs cannot be used.
     CheckError
-        With what the program did wrong on the device.
+        With what the program did wrong in the simulator.
+    MissingPartError
+        With what a run on this card lacks.
+    DeviceError
+        With what the card did not do.
     """
     workload, built, _ = read_run(path)
     if not (path / PACKAGE).exists():
@@ -114,28 +138,46 @@ def execute_run(
     given = tensors_of(workload, inputs, seed)
     known = {value.name: value.tensor for value in built.plan.values}
     tensors = {name: given[tensor] for name, tensor in known.items() if tensor in given}
-    with Simulator(package) as device:
-        device.start()
-        if package.weights:
-            device.call("initialize", packed(built, package.weights, tensors))
-        device.call("run", packed(built, package.inputs, tensors))
-        content = device.finish()
-        counted, ledger = list(device.machine.phases), device.machine.ledger
+    weights = packed(built, package.weights, tensors)
+    sent = packed(built, package.inputs, tensors)
+    counted = _Counted()
+    if card is None:
+        content, counted = _simulated(path, built, package, weights, sent)
+    else:
+        from ipuopt.device.card import run_apart  # needs a Unix
+
+        content = run_apart(card, path / PACKAGE, package, weights, sent)
     bindings = [binding for binding in package.outputs if binding.name in known]
     results = unpacked(built, bindings, content)
     expected = reference(workload, given)
     outputs = [_compared(name, tensor, expected[known[name]]) for name, tensor in results.items()]
-    steps = [built.program.steps[step].name for step in built.program.phases]
-    if len(counted) != len(steps):
-        found = f"{path}: found {len(counted)} phases in the package"
-        raise InputError(f"{found}, expected {len(steps)} as in the program")
-    phases = zip(steps, built.horizon.tolist(), counted, strict=True)
     return Execution(
         tuple(outputs),
-        tuple(PhaseCycles(*phase) for phase in phases),
-        *compare_cycles(built, counted, ledger),
+        counted.phases,
+        counted.steps,
+        counted.kernels,
         profile_of(package, content) if profile else None,
     )
+
+
+def _simulated(
+    path: Path, built: Built, package: Package, weights: bytes, inputs: bytes
+) -> tuple[bytes, _Counted]:
+    """Output of a run in the simulator, and what it counted."""
+    with Simulator(package) as device:
+        device.start()
+        if package.weights:
+            device.call("initialize", weights)
+        device.call("run", inputs)
+        content = device.finish()
+        counted, ledger = list(device.machine.phases), device.machine.ledger
+    names = [built.program.steps[step].name for step in built.program.phases]
+    if len(counted) != len(names):
+        found = f"{path}: found {len(counted)} phases in the package"
+        raise InputError(f"{found}, expected {len(names)} as in the program")
+    phases = zip(names, built.horizon.tolist(), counted, strict=True)
+    cycles = compare_cycles(built, counted, ledger)
+    return content, _Counted(tuple(PhaseCycles(*phase) for phase in phases), *cycles)
 
 
 def tensors_of(workload: Workload, file: Path | None, seed: int) -> dict[str, Tensor]:

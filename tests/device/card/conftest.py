@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-FAKE = Path(__file__).with_name("fake.py")
+FAKE = Path(__file__).with_name("fake_card.py")
 
 
 @pytest.fixture(scope="session")
 def fake() -> Any:
-    """The module ``fake.py``: a card, its faults, and a clock."""
+    """The module ``fake_card.py``: a card, its faults, and a clock."""
     spec = importlib.util.spec_from_file_location("fake_card", FAKE)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from ipuopt.cli import main
+from ipuopt.device.card import Setup
 from ipuopt.pipeline import execute
 from ipuopt.pipeline.cycles import KernelCycles, StepCycles
 from ipuopt.pipeline.execute import Compared, Execution, PhaseCycles
@@ -73,10 +74,27 @@ def test_arguments_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def record(path: Path, **arguments: Any) -> Execution:
         seen.update(arguments, path=path)
-        return Execution((), (), (), ())
+        return Execution((Compared("y", 0.01, 0.9995),), (), (), ())
 
     monkeypatch.setattr(execute, "execute_run", record)
     CliRunner().invoke(main, ["run", "a", "--inputs", "b.npz", "--seed", "4", "--profile"])
-    assert seen == {"path": Path("a"), "inputs": Path("b.npz"), "seed": 4, "profile": True}
-    outcome = CliRunner().invoke(main, ["run", "a", "--device", "card"])
-    assert outcome.exit_code == 2
+    given = {"path": Path("a"), "inputs": Path("b.npz"), "seed": 4, "profile": True}
+    assert seen == {**given, "card": None}
+    monkeypatch.setenv("IPUOPT_CARD_LOADER", "l.elf")
+    options = ["--device", "card", "--card-config", "c.ipucfg", "--card-node", "/dev/ipu1"]
+    outcome = CliRunner().invoke(main, ["run", "a", *options])
+    assert seen["card"] == Setup(Path("/dev/ipu1"), Path("c.ipucfg"), Path("l.elf"))
+    # A card counts nothing: there are only results.
+    assert outcome.stdout.split() == [
+        "output",
+        "largest",
+        "error",
+        "cosine",
+        "y",
+        "1.00e-02",
+        "0.999500",
+        "PASS",
+        "PASS",
+    ]
+    CliRunner().invoke(main, ["run", "a", "--device", "card"])
+    assert seen["card"].node == Path("/dev/ipu0")

@@ -7,14 +7,16 @@ host is read and written at the attached addresses, as the card would.
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ipuopt.codegen.package import Package, Segment, TileImage
+from ipuopt.codegen.package import Package, Segment, TileImage, read_package
 from ipuopt.device import code
 from ipuopt.device.card.frames import image_of
 from ipuopt.device.machine import Machine
@@ -297,8 +299,41 @@ class FakeCard:
             raise AssertionError(f"injected {word:#x}")
 
 
+def card_of(node: Path) -> FakeCard:
+    """A card for the package that is found in place of its node."""
+    return FakeCard(read_package(node))
+
+
+def dead_card_of(node: Path) -> FakeCard:
+    """The end of the process."""
+    os._exit(9)
+
+
+def lost_card_of(node: Path) -> FakeCard:
+    """An error with details, of any kind."""
+    raise DeviceError(
+        f"{node.name}: found it lost, expected it here", ("tile 3: gone", "tile 5: too")
+    )
+
+
+class Witness(FakeCard):
+    """A card of which tiles do not use the eighth batch; it leaves a trace in a file."""
+
+    def __init__(self, node: Path) -> None:
+        super().__init__(read_package(node), Faults(mark=7))
+        self._file = node.with_name("trace")
+
+    def open(self) -> None:
+        super().open()
+        self._file.write_text("open")
+
+    def close(self) -> None:
+        super().close()
+        self._file.write_text(repr(self.trace[-20:]))
+
+
 def _segments(image: bytes) -> tuple[Segment, ...]:
     """Parts of an image that are not zero; the first one is always there."""
     parts = [(at, image[at : at + PAGE]) for at in range(0, len(image), PAGE)]
-    kept = [part for part in parts if part[0] == 0 or any(part[1])]
+    kept = [part for part in parts if part[0] == 0 or part[1].strip(b"\0")]
     return tuple(Segment(START + at, len(data), data, 7) for at, data in kept)
