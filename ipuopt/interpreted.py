@@ -8,6 +8,8 @@ same: kernels compute with integers only, and what they compute does not depend 
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
@@ -17,6 +19,9 @@ import numpy as np
 
 SMALL_BYTES = 1 << 20
 """Arrays of a call that is interpreted; the largest calls then take less than a second or two."""
+
+LOOK_AGAIN_S = 0.5
+"""Time between looks for the code of a kernel: each takes as long as many a small call."""
 
 _PLAIN = ("int", "bool", "None")
 """Annotations of results that Python and code represent alike."""
@@ -40,17 +45,19 @@ def prefer_interpreter(kernel: Any) -> None:
     compile_for = getattr(kernel, "_compile_for_args", None)
     if compile_for is None:  # numba is disabled, or does this in another way
         return
+    kept: list[Callable[..., Any]] = []
+    looked_s = -math.inf
 
     def code_for(*arguments: Any, **named: Any) -> Any:
-        if (
-            _compiling is None
-            or named
-            or sum(map(_size_bytes, arguments)) > SMALL_BYTES
-            or _in_cache(kernel)
-            or not _compiling()
-        ):
+        nonlocal looked_s
+        if _compiling is None or named or sum(map(_size_bytes, arguments)) > SMALL_BYTES:
             return compile_for(*arguments, **named)
-        return _quiet(_interpreted(kernel, {}))
+        if time.monotonic() - looked_s > LOOK_AGAIN_S:
+            if _in_cache(kernel) or not _compiling():
+                return compile_for(*arguments, **named)
+            kept[:] = [_quiet(_interpreted(kernel, {}))]
+            looked_s = time.monotonic()
+        return kept[0]
 
     kernel._compile_for_args = code_for
 

@@ -9,20 +9,17 @@ the child; the next one goes on from the kernels that are done.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from ipuopt.compiled import cache_folder, sources_stamp
 from ipuopt.interpreted import while_compiling
-
-KERNEL = "insertion._insert_all"
-"""The kernel that is compiled last of those that take long: its code means that all are there."""
-
 
 KEPT_STATES = 4
 """States of the sources whose machine code is kept: some installations side by side."""
@@ -31,13 +28,27 @@ UNUSED_AFTER_S = 86_400.0
 """Age of a state in seconds before it may go: a run of another installation may write into it."""
 
 
+@contextlib.contextmanager
+def compiling_beside() -> Iterator[None]:
+    """Have the child compile while the block runs, where the cache lacks some code."""
+    child = start_if_cold()
+    try:
+        yield
+    finally:
+        if child is not None:
+            child.kill()
+            child.wait()
+
+
 def start_if_cold() -> subprocess.Popen[bytes] | None:
-    """Start the child when the cache holds no code yet; None when it does, or where it is unknown.
+    """Start the child unless one has compiled all; None where it has, or where nothing can be kept.
 
     Code of all but the latest states of the sources is removed then.
     """
     folder = cache_folder()
-    if not folder or any(Path(folder).rglob(f"{KERNEL}*.nbi")):
+    if not folder or _mark(folder).exists():
+        return None
+    if Path(folder).exists() and not os.access(folder, os.W_OK):
         return None
     if Path(folder).name == sources_stamp():
         _prune(Path(folder).parent)
@@ -49,6 +60,14 @@ def start_if_cold() -> subprocess.Popen[bytes] | None:
         return None
     while_compiling(lambda: child.poll() is None)
     return child
+
+
+def _mark(folder: str) -> Path:
+    """File that says that the child has compiled all, for these sources, Python and numba."""
+    import numba
+
+    names = sources_stamp(), sys.implementation.cache_tag, numba.__version__
+    return Path(folder, "-".join(("complete", *map(str, names))))
 
 
 def _prune(folder: Path) -> None:
@@ -65,13 +84,13 @@ def main() -> None:
     if hasattr(os, "nice"):
         os.nice(10)  # what follows is interpreted when small: solvers of the run come first
     _schedule_and_place()
+    folder = cache_folder()
+    if folder:
+        _mark(folder).touch()
 
 
 def _serve_the_run() -> None:
-    """Compile what the run needs next, while it compiles the first kernels of mapping.
-
-    Then the innermost kernels of schedules: interpreted ones call them.
-    """
+    """Compile what the run needs next, while it compiles the first kernels of mapping."""
     import numpy as np
 
     from ipuopt.models.mapping.dominance import nondominated
@@ -83,23 +102,8 @@ def _serve_the_run() -> None:
     latency.flags.writeable = False  # another type to the compiler
     pairs, out = np.zeros((1, 3), dtype=np.int64), np.zeros((1, 2), dtype=np.int64)
     tail, head = (bounds, owner, one, one), (bounds, zero, one)
-    price_lines(*tail, *head, pairs, 1, 2, latency, latency, zero, out)
     nondominated(zero, pairs)
-
-    from ipuopt.models.exchange.bits import fill, last_taken, next_free, next_taken
-
-    rows = np.zeros((1, 2), dtype=np.uint64)
-    # Rows and events of claims are of 32 bits in interpreted kernels, others of 64.
-    claim: Any
-    other: Any
-    claim, other = np.zeros(1, dtype=np.int32)[0], np.zeros(1, dtype=np.int64)[0]
-    next_free(rows, claim, other)
-    for row, first, stop in ((claim, other, other), (other, other, other), (other, claim, other)):
-        fill(rows, row, first, stop)
-        next_taken(rows, row, first, stop)
-    for first in (claim, other):
-        fill(rows, claim, first, first)
-        last_taken(rows, claim, first, first)
+    price_lines(*tail, *head, pairs, 1, 2, latency, latency, zero, out)
 
 
 def _schedule_and_place() -> None:
@@ -109,7 +113,9 @@ def _schedule_and_place() -> None:
     from ipuopt.codegen.rows import encode_rows
     from ipuopt.limits import Limits
     from ipuopt.models import exchange, placement
+    from ipuopt.models.exchange.instance import instance
     from ipuopt.models.exchange.paths import shortest_order
+    from ipuopt.models.exchange.search import run_to_end
     from ipuopt.models.placement.tiles import TILE_REGIONS
 
     limits = Limits(deadline=time.monotonic() + 60, deterministic=True)
@@ -124,9 +130,9 @@ def _schedule_and_place() -> None:
         destination_tile=np.concatenate(((ring + 1) % 8, (ring + 3) % 8)),
         destination_address=np.repeat([base + 4096, base + 8192], 8),
     )
-    shortest_order(np.arange(9).reshape(3, 3), np.arange(3), np.arange(3))  # never interpreted
-    exchange.insert_in_order(phase, np.arange(16))  # interpreted, this takes longest
+    run_to_end(instance(phase), np.arange(16), 4096)  # interpreted, this takes longest
     solution, _ = exchange.solve(phase, limits)
+    shortest_order(np.arange(9).reshape(3, 3), np.arange(3), np.arange(3))
     encode_rows(phase, solution)
     ones = np.ones(3, dtype=np.int64)
     buffers = placement.Problem(

@@ -12,7 +12,7 @@ from ipuopt.codegen.isa import WordArray
 from ipuopt.codegen.rows.instructions import END_OF_ROW, SENDPIC_FORMS, TABLE
 from ipuopt.codegen.rows.parity import ANY_STATE, BOTH, MaskArray, after, padding, state
 from ipuopt.codegen.rows.steps import CONTROL, END, START
-from ipuopt.compiled import kernel
+from ipuopt.compiled import kernel, small_kernel
 from ipuopt.models.exchange.problem import BoolArray, IntArray
 
 _DELAY, _LONG = TABLE["delay"].code, TABLE["delay"].longest
@@ -111,7 +111,7 @@ def _message(
     return at
 
 
-@kernel
+@small_kernel
 def write_row(
     done: int,
     event: IntArray,

@@ -100,38 +100,33 @@ def solve(
         def work() -> Result:
             return _pipeline(graph, options, plan, events, started)
 
-        try:
-            result, late = last_result(work, shown, interrupts, overdue, graph.name)
-        except CheckError as error:
-            return fail(f"{error}{_save_rejected(folder, graph, error)}", error.exit_code)
-        except LimitError:
-            if not interrupts.requested():
-                raise
-            return fail(f"{graph.name}: {INTERRUPTED}", interrupts.exit_code)
-        code = _finish(folder, result, settings, interrupts, started, as_json, force, package)
-        if late:
-            end_process(code)
+        from ipuopt.warm import compiling_beside
+
+        with compiling_beside():
+            try:
+                result, late = last_result(work, shown, interrupts, overdue, graph.name)
+            except CheckError as error:
+                return fail(f"{error}{_save_rejected(folder, graph, error)}", error.exit_code)
+            except LimitError:
+                if not interrupts.requested():
+                    raise
+                return fail(f"{graph.name}: {INTERRUPTED}", interrupts.exit_code)
+            code = _finish(folder, result, settings, interrupts, started, as_json, force, package)
+            if late:
+                end_process(code)
         return code
 
 
 def _pipeline(
     workload: Workload, options: SolveOptions, plan: Plan | None, events: Events, started: float
 ) -> Result:
-    from ipuopt import warm
+    from ipuopt import pipeline
+    from ipuopt.solvers.parallel import Workers
 
-    compiling = warm.start_if_cold()
-    try:
-        from ipuopt import pipeline
-        from ipuopt.solvers.parallel import Workers
-
-        with Workers(options.threads, options.cluster) as workers:
-            return pipeline.solve(
-                workload, options, plan=plan, events=events, started_s=started, workers=workers
-            )
-    finally:
-        if compiling is not None:
-            compiling.kill()
-            compiling.wait()
+    with Workers(options.threads, options.cluster) as workers:
+        return pipeline.solve(
+            workload, options, plan=plan, events=events, started_s=started, workers=workers
+        )
 
 
 def _finish(

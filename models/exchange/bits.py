@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ipuopt.compiled import inner_kernel, kernel
+from ipuopt.compiled import inner_kernel
 
 BitRows = npt.NDArray[np.uint64]
 
@@ -43,7 +43,7 @@ def bit(rows: BitRows, row: int, event: int) -> int:
     return int((rows[row, event >> 6] >> np.uint64(event & 63)) & np.uint64(1))
 
 
-@kernel
+@inner_kernel
 def fill(rows: BitRows, row: int, first: int, stop: int) -> None:
     """Set events ``[first, stop)`` of a row."""
     while first < stop:
@@ -63,7 +63,7 @@ def flip(rows: BitRows, row: int, first: int, stop: int) -> None:
         first = end
 
 
-@kernel
+@inner_kernel
 def last_taken(rows: BitRows, row: int, first: int, stop: int) -> int:
     """Last taken event of ``[first, stop)``, -1 without one; events below 0 are free."""
     first = max(first, 0)
@@ -109,7 +109,7 @@ def taken_starts(rows: BitRows, row: int, first: int, length: int) -> np.uint64:
     return low
 
 
-@kernel
+@inner_kernel
 def next_free(rows: BitRows, row: int, first: int) -> int:
     """First free event from ``first`` on; the end of the row if there is none."""
     word = first >> 6
@@ -124,7 +124,7 @@ def next_free(rows: BitRows, row: int, first: int) -> int:
     return (word << 6) + lowest_bit(free)
 
 
-@kernel
+@inner_kernel
 def next_taken(rows: BitRows, row: int, first: int, stop: int) -> int:
     """First taken event of ``[first, stop)``; ``stop`` without one."""
     while first < stop:

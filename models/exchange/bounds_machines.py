@@ -66,10 +66,11 @@ def _jackson(
     release, length, urgency = jobs
     heap, left = scratch
     result = 0
+    empty = len(heap) - len(left)  # a literal 0 has a type of its own: code for another push
     for machine in range(len(begin)):
         if most[machine] <= result:
             continue
-        size, time, job = 0, 0, begin[machine]
+        size, time, job = empty, 0, begin[machine]
         while job < end[machine] or size:
             if not size:
                 time = max(time, release[job])

@@ -8,6 +8,8 @@ too long for one of them, more words fit as well.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ipuopt.compiled import inner_kernel, small_kernel
@@ -28,8 +30,28 @@ ANY = 3
 """Sets of parities, as bits: 1 for even, 2 for odd."""
 
 
-@small_kernel
-def walk(token: IntArray, span: int, low: int) -> tuple[IntArray, IntArray, IntArray, int]:
+class Findings(NamedTuple):
+    """What :func:`walk` finds.
+
+    Attributes
+    ----------
+    struck
+        Tokens that break (E4), by kind, the first :data:`MOST`.
+    counts
+        Of each kind.
+    unfit
+        Tokens that break (E7) with their verdict, the first :data:`MOST`.
+    total
+        How many break (E7): at most one a tile, and only of tiles that keep (E4).
+    """
+
+    struck: IntArray
+    counts: IntArray
+    unfit: IntArray
+    total: int
+
+
+def walk(token: IntArray, span: int, low: int) -> Findings:
     """Judge all tiles.
 
     Parameters
@@ -38,19 +60,21 @@ def walk(token: IntArray, span: int, low: int) -> tuple[IntArray, IntArray, IntA
         ``(tile * span + event - low) * KINDS + kind``, sorted.
     span, low
         As above.
-
-    Returns
-    -------
-    tuple
-        Tokens that break (E4), by kind, the first :data:`MOST`, and the count of each kind; tokens
-        that break (E7) with their verdict, the first :data:`MOST`, and their count, at most one a
-        tile and only from tiles that keep (E4).
     """
     struck = np.zeros((KINDS, MOST), np.int64)
     counts = np.zeros(KINDS, np.int64)
     unfit = np.zeros((MOST, 2), np.int64)
+    return Findings(struck, counts, unfit, _walk(token, span, low, struck, counts, unfit))
+
+
+@small_kernel
+def _walk(
+    token: IntArray, span: int, low: int, struck: IntArray, counts: IntArray, unfit: IntArray
+) -> int:
     total = 0
     begin = 0
+    # A literal has a type of its own, for which the judge of a row would be compiled again.
+    no = span < 0
     while begin < len(token):
         stop = (token[begin] // (KINDS * span) + 1) * KINDS * span
         end = begin
@@ -58,14 +82,14 @@ def walk(token: IntArray, span: int, low: int) -> tuple[IntArray, IntArray, IntA
             end += 1
         if _strike(token[begin:end], struck, counts):
             zero = stop - KINDS * span - low * KINDS
-            verdict, at = _row(token[begin:end], zero, False)
-            if verdict and _row(token[begin:end], zero, True)[0]:
+            verdict, at = _row(token[begin:end], zero, no)
+            if verdict and _row(token[begin:end], zero, not no)[0]:
                 if total < MOST:
                     unfit[total, 0] = token[begin + at]
                     unfit[total, 1] = verdict
                 total += 1
         begin = end
-    return struck, counts, unfit, total
+    return total
 
 
 @inner_kernel

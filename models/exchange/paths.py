@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ipuopt.compiled import kernel
+from ipuopt.models.exchange.claims import Int32Array
 from ipuopt.models.exchange.problem import IntArray
 
 MOST_STATES = 1 << 20
@@ -39,7 +40,8 @@ def shortest_order(setup: IntArray, head: IntArray, tail: IntArray) -> tuple[int
     before. Where that is too much, only some jobs count, one of all those between which nothing is
     lost; as other jobs may come between, the way from one to the next is the shortest by any.
     """
-    kind = _kinds(setup, head, tail)
+    kind = np.full(len(head), -1, np.int64)
+    _kinds(setup, head, tail, kind)
     sizes = np.bincount(kind)
     if len(sizes) * float(np.prod(sizes + 1.0)) <= MOST_STATES:
         jobs = np.argsort(kind, kind="stable")
@@ -49,17 +51,17 @@ def shortest_order(setup: IntArray, head: IntArray, tail: IntArray) -> tuple[int
             setup[jobs[place], jobs[place + 1]] if size > 1 else 0
             for place, size in zip(np.cumsum(sizes) - sizes, sizes, strict=True)
         ]
-        value, path = _held_karp(step, head[first], tail[first], sizes)
+        value, path = _best_path(step, head[first], tail[first], sizes)
         order = np.empty_like(jobs)
         order[np.argsort(path, kind="stable")] = jobs
-        return int(value), order
+        return value, order
     near, through = _nearest(setup)
     first, last = (near + head[:, None]).min(axis=0), (near + tail).min(axis=1)
     nodes = _nodes(near)
-    value, path = _held_karp(
+    value, path = _best_path(
         near[np.ix_(nodes, nodes)], first[nodes], last[nodes], np.ones_like(nodes)
     )
-    return int(value), _completed(setup, head, tail, through, nodes[path])
+    return value, _completed(setup, head, tail, through, nodes[path])
 
 
 def nearest_order(setup: IntArray, head: IntArray) -> IntArray:
@@ -73,10 +75,9 @@ def nearest_order(setup: IntArray, head: IntArray) -> IntArray:
 
 
 @kernel
-def _kinds(setup: IntArray, head: IntArray, tail: IntArray) -> IntArray:
-    """Number of each job's kind: those that may be exchanged without any difference."""
+def _kinds(setup: IntArray, head: IntArray, tail: IntArray, kind: IntArray) -> None:
+    """Number of each job's kind, -1 before: those that may be exchanged without any difference."""
     count = len(head)
-    kind = np.full(count, -1, np.int64)
     kinds = 0
     for one in range(count):
         if kind[one] >= 0:
@@ -96,20 +97,34 @@ def _kinds(setup: IntArray, head: IntArray, tail: IntArray) -> IntArray:
             if alike:
                 kind[other] = kinds
         kinds += 1
-    return kind
+
+
+def _best_path(
+    step: IntArray, first: IntArray, last: IntArray, sizes: IntArray
+) -> tuple[int, IntArray]:
+    """Least value, and kinds of jobs in such an order; ``sizes`` jobs of each kind."""
+    radix = np.concatenate(([1], np.cumprod(sizes + 1)))
+    best = np.full((radix[-1], len(sizes)), FAR, np.int32)
+    path = np.empty(sizes.sum(), np.int64)
+    return int(_held_karp(step, first, last, sizes, radix, best, path)), path
 
 
 @kernel
 def _held_karp(
-    step: IntArray, first: IntArray, last: IntArray, sizes: IntArray
-) -> tuple[np.int64, IntArray]:
-    """Least value, and kinds of jobs in such an order; ``sizes`` jobs of each kind."""
+    step: IntArray,
+    first: IntArray,
+    last: IntArray,
+    sizes: IntArray,
+    radix: IntArray,
+    best: Int32Array,
+    path: IntArray,
+) -> int:
+    """Least value; ``path`` gets the kinds of jobs in such an order.
+
+    ``best`` has a row a state: the sum of ``radix`` over the jobs that went before.
+    """
     kinds = len(sizes)
-    radix = np.ones(kinds + 1, np.int64)
-    for kind in range(kinds):
-        radix[kind + 1] = radix[kind] * (sizes[kind] + 1)
     states = radix[kinds]
-    best = np.full((states, kinds), FAR, np.int32)
     for kind in range(kinds):
         best[radix[kind], kind] = min(first[kind], FAR)
     for state in range(1, states):
@@ -125,7 +140,6 @@ def _held_karp(
     for end in range(kinds):
         if best[state, end] + last[end] < value:
             value, kind = best[state, end] + last[end], end
-    path = np.empty(sizes.sum(), np.int64)
     for place in range(len(path) - 1, -1, -1):
         path[place] = kind
         before = state - radix[kind]
@@ -134,7 +148,7 @@ def _held_karp(
                 kind = earlier
                 break
         state = before
-    return value, path
+    return int(value)
 
 
 @kernel

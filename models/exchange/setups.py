@@ -49,7 +49,7 @@ def setup_times(phase: Instance, takes: Takes, machine: Machine) -> IntArray:
         ordered = np.flatnonzero((place[phase.before] >= 0) & (after >= 0))
         one, other = place[phase.before[ordered]], after[ordered]
         gap[one, other] = np.maximum(gap[one, other], phase.lag[ordered])
-    _widen(gap, jobs, phase.rows, takes)
+    _widen(gap, jobs, np.full(phase.rows, -1, np.int64), takes)
     if len(ordered):
         gap[other, one] = least[other, one] + NEVER
     np.fill_diagonal(gap, np.diagonal(least))
@@ -57,9 +57,11 @@ def setup_times(phase: Instance, takes: Takes, machine: Machine) -> IntArray:
 
 
 @kernel
-def _widen(gap: IntArray, jobs: IntArray, rows: int, takes: Takes) -> None:
-    """Raise each P_j - P_i to the least value from there on that nothing shared forbids."""
-    place = np.full(rows, -1, np.int64)
+def _widen(gap: IntArray, jobs: IntArray, place: IntArray, takes: Takes) -> None:
+    """Raise each P_j - P_i to the least value from there on that nothing shared forbids.
+
+    ``place`` holds -1 for each bit row.
+    """
     for one in range(len(jobs)):
         i = jobs[one]
         for take in range(takes.start[i], takes.start[i + 1]):

@@ -12,9 +12,11 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 @kernel
-def _filter_sorted(key: IntArray, rows: IntArray, kept: BoolArray) -> None:
-    """Mark rows that no earlier kept row of the same key dominates; rows are sorted."""
-    frontier = np.empty(len(key), dtype=np.int64)
+def _filter_sorted(key: IntArray, rows: IntArray, kept: BoolArray, frontier: IntArray) -> None:
+    """Mark rows that no earlier kept row of the same key dominates; rows are sorted.
+
+    ``frontier`` is scratch, as long as ``key``: to allocate is slow to compile.
+    """
     size = 0
     for row in range(len(key)):
         if row and key[row] != key[row - 1]:
@@ -48,7 +50,7 @@ def nondominated(key: IntArray, rows: IntArray) -> BoolArray:
     order = np.lexsort((*rows.T[::-1], key))
     kept = np.zeros(len(key), dtype=np.bool_)
     # In lexicographic order a row can only be dominated by one before it.
-    _filter_sorted(key[order], np.ascontiguousarray(rows[order]), kept)
+    _filter_sorted(key[order], np.ascontiguousarray(rows[order]), kept, np.empty_like(order))
     result = np.zeros_like(kept)
     result[order] = kept
     return result

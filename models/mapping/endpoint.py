@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import inner_kernel
 from ipuopt.layout import IntArray
 from ipuopt.models.mapping.footprint import Int32Array
 from ipuopt.target.constants import RECEIVE_LATENCY, ROW_LATENCY, SOURCE_LATENCY
@@ -53,7 +53,7 @@ def latency(tiles: int) -> Latency:
     return Latency(arrive, depart)
 
 
-@kernel
+@inner_kernel
 def elements_before(
     index: int, row_start: int, row_end: int, left: int, right: int, columns: int
 ) -> int:
@@ -67,7 +67,7 @@ def elements_before(
     return (row - row_start) * width + min(max(index - row * columns, left), right) - left
 
 
-@kernel
+@inner_kernel
 def shared_elements(
     first: Int32Array, first_linear: int, second: Int32Array, second_linear: int, columns: int
 ) -> int:

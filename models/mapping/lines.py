@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import inner_kernel, kernel
 from ipuopt.layout import IntArray
 from ipuopt.models.mapping.endpoint import shared_elements
 from ipuopt.models.mapping.footprint import Int32Array
@@ -16,7 +16,7 @@ from ipuopt.models.mapping.pairs import (
 from ipuopt.target.constants import WORD_BYTES
 
 
-@kernel
+@inner_kernel
 def line_copies(
     line: Int32Array,
     other: Int32Array,
@@ -50,7 +50,7 @@ def line_copies(
     return cycles
 
 
-@kernel
+@inner_kernel
 def shard_elements(bounds: Int32Array, linear: int) -> int:
     """Logical elements of a shard."""
     rows: int = bounds[1] - bounds[0]
@@ -98,7 +98,7 @@ def price_lines(
                 if a_linear:
                     cycles = line_copies(source, target, b_linear, pieces, columns, element_bytes)
                 else:
-                    cycles = line_copies(target, source, 0, pieces, columns, element_bytes)
+                    cycles = line_copies(target, source, a_linear, pieces, columns, element_bytes)
                 copies = max(copies, cycles)
         replicas = head_replicas[b]
         for tile in range(tail.shape[2]):

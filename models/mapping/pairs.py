@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import inner_kernel, kernel
 from ipuopt.layout import IntArray
 from ipuopt.models.mapping.footprint import Int32Array
 from ipuopt.target.kernels import COPY_CALL_CYCLES, STANDARD_BYTES_PER_CYCLE
@@ -22,7 +22,7 @@ SQUARE = 16
 """Lines of a square (cost-model.md 1.6)."""
 
 
-@kernel
+@inner_kernel
 def calls_of(lines: int, line_bytes: int, joined: bool) -> int:
     """Copy calls for ``lines`` pieces of equal length at equal distances (lowering.md 2.4).
 
@@ -33,13 +33,13 @@ def calls_of(lines: int, line_bytes: int, joined: bool) -> int:
     return lines
 
 
-@kernel
+@inner_kernel
 def copy_price(calls: int, size_bytes: int) -> int:
     """At least the sum of ``copy_cycles`` over the calls: their bytes are rounded up once."""
     return calls * COPY_CALL_CYCLES + -(-size_bytes // STANDARD_BYTES_PER_CYCLE)
 
 
-@kernel
+@inner_kernel
 def grid_copies(
     rows: int,
     width: int,
@@ -63,7 +63,7 @@ def grid_copies(
     return copy_price(calls_of(lines, line_bytes, joined), rows * width * element_bytes)
 
 
-@kernel
+@inner_kernel
 def square_copies(begin: int, end: int, width: int, lines: int, element_bytes: int) -> int:
     """At least the cycles of copies that turn micro-panels into squares on one tile.
 

@@ -91,6 +91,23 @@ def test_small_call_is_interpreted(total: Any) -> None:
     assert not total.signatures
 
 
+def test_code_is_not_looked_for_each_time(total: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To look into a folder takes longer than a small call."""
+    looks: list[object] = []
+
+    def look(kernel: object) -> bool:
+        looks.append(kernel)
+        return False
+
+    monkeypatch.setattr(interpreted, "_in_cache", look)
+    interpreted.while_compiling(lambda: True)
+    assert [total(np.arange(count)) for count in range(5)] == [0, 0, 2, 6, 12]
+    assert looks.count(total) == 1
+    monkeypatch.setattr(interpreted, "LOOK_AGAIN_S", 0.0)
+    total(np.arange(5))
+    assert looks.count(total) == 2
+
+
 def test_compiled_when_nobody_else_does(total: Any) -> None:
     """The child may have ended without the code."""
     interpreted.while_compiling(lambda: False)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,11 +22,20 @@ def nobody_compiles() -> Iterator[None]:
 
 
 def test_no_child_when_the_code_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Code in the cache means that nothing is started."""
+    """A child that has compiled all means that no other is started."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     monkeypatch.setattr("subprocess.Popen", lambda *_, **__: pytest.fail("a child was started"))
-    (tmp_path / "exchange").mkdir()
-    (tmp_path / "exchange" / f"{warm.KERNEL}-1.py311.nbi").touch()
+    warm._mark(str(tmp_path)).touch()
+    assert warm.start_if_cold() is None
+
+
+def test_no_child_where_nothing_can_be_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that cannot be written to would start one with each run."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("subprocess.Popen", lambda *_, **__: pytest.fail("a child was started"))
+    monkeypatch.setattr("os.access", lambda *_: False)
     assert warm.start_if_cold() is None
 
 
@@ -37,18 +48,21 @@ def test_child_when_the_cache_is_empty(tmp_path: Path, monkeypatch: pytest.Monke
     assert [command[-2:] for command in started] == [["-m", "ipuopt.warm"]]
 
 
-def test_kernel_name_is_one_that_numba_writes() -> None:
-    """The file that is looked for is named after a kernel that exists."""
-    from ipuopt.models.exchange import insertion
-
-    module, name = warm.KERNEL.split(".")
-    assert insertion.__name__.endswith(module)
-    assert hasattr(getattr(insertion, name), "py_func")
-
-
-def test_child_does_what_it_should() -> None:
-    """The problems that the child solves are legal ones."""
+def test_child_does_what_it_should(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The problems that the child solves are legal ones; it says so at its end."""
+    monkeypatch.setattr(warm, "cache_folder", lambda: str(tmp_path))
     warm.main()
+    assert warm._mark(str(tmp_path)).exists()
+
+
+def test_child_ends_with_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing goes on compiling when the run has ended, with an error or without."""
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(100)"])
+    monkeypatch.setattr(warm, "start_if_cold", lambda: child)
+    with pytest.raises(KeyError), warm.compiling_beside():
+        assert child.poll() is None
+        raise KeyError
+    assert child.poll() is not None
 
 
 def test_old_states_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

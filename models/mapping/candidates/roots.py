@@ -7,7 +7,7 @@ gets the partials of all other tiles (lowering.md 2.3, steps 4 and 5).
 
 from __future__ import annotations
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import inner_kernel, kernel
 from ipuopt.layout import IntArray
 from ipuopt.target.constants import SYNC_CYCLES, WORD_BYTES
 from ipuopt.target.kernels import LAUNCH_CYCLES, PACED_BYTES_PER_CYCLE
@@ -28,13 +28,13 @@ ROW_BLOCK, COLUMN_BLOCK = 2, 16
 """Grain of result shards, in physical rows and columns (cost-model.md 2.2)."""
 
 
-@kernel
+@inner_kernel
 def part_start(index: int, blocks: int, parts: int) -> int:
     """First block of part ``index``; the first parts have one block more (cost-model.md 1.2)."""
     return index * (blocks // parts) + min(index, blocks % parts)
 
 
-@kernel
+@inner_kernel
 def words_of(elements: int, element_bytes: int) -> int:
     """Words that hold ``elements``."""
     return -(-elements * element_bytes // WORD_BYTES)
