@@ -39,7 +39,7 @@ def page_data(
         "used": packed(facts.used_bytes),
         "busy": packed(facts.busy_cycles),
         "phases": phases,
-        "solves": [_solve(report) for report in reports if report["trace"]],
+        "solves": [_solve(report) for report in reports],
     }
     return data, pictures
 
@@ -51,6 +51,7 @@ def _shards(built: Built) -> dict[str, Packed]:
     columns = {
         "value": shards.value,
         "role": shards.role,
+        "interleaved": shards.interleaved,
         "size": shards.size_bytes,
         "start": shards.live_start,
         "stop": shards.live_stop,
@@ -117,7 +118,10 @@ def _columns(windows: Windows, source: IntArray, tiles: int) -> dict[str, Packed
 
 
 def _solve(report: Mapping[str, Any]) -> dict[str, Any]:
-    trace = report["trace"]
+    """Incumbent and bound over time; of a solve without a trace, its heuristic and its end."""
+    end = {key: report[key] for key in ("wall_time_s", "objective", "bound")}
+    first = {"wall_time_s": 0.0, "objective": report["heuristic"], "bound": None}
+    trace = report["trace"] or [first, end]
     return {
         "name": report["model"],
         "unit": report["unit"],

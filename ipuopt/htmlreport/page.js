@@ -93,7 +93,7 @@
     for (let i = first[number]; i < first[number + 1]; i++) {
       const at = (name) => column(data.shards[name])[i];
       found.push({ address: at("address"), size: at("size"), start: at("start"), stop: at("stop"),
-        value: data.values[at("value")], role: at("role") });
+        value: data.values[at("value")], role: at("role"), class: at("interleaved") ? "interleaved" : "standard" });
     }
     return found;
   }
@@ -104,16 +104,21 @@
       left: shards.map((s) => s.start), right: shards.map((s) => s.stop),
       bottom: shards.map((s) => s.address), top: shards.map((s) => s.address + s.size),
       colour: shards.map((s) => roleColour(s.role)), value: shards.map((s) => s.value),
-      role: shards.map((s) => data.roles[s.role]), size: shards.map((s) => s.size),
+      role: shards.map((s) => data.roles[s.role]), class: shards.map((s) => s.class),
+      line: shards.map((s) => (s.class === "interleaved" ? 2.5 : 0.5)), size: shards.map((s) => s.size),
       address: shards.map((s) => hexadecimal(s.address)),
     });
-    model("memory_boundary").location = column(data.boundary)[tile];
+    const boundary = column(data.boundary)[tile], bands = model("memory_bands").data;
+    model("memory_boundary").location = boundary;
+    // Of the upper memory, what lies below the boundary is of the interleaved class.
+    fill("memory_bands", { ...bands, top: [...bands.top.slice(0, 2), boundary, bands.top[3]],
+      bottom: [...bands.bottom.slice(0, 3), boundary] });
     const live = new Array(data.steps.length + 1).fill(0);
     for (const s of shards) for (let step = s.start; step < s.stop; step++) live[step] += s.size;
     if (live.length > 1) live[live.length - 1] = live[live.length - 2];
     fill("live_bytes", { x: live.map((_, step) => step), y: live });
     rowsOf("buffers", shards.map((s) => [[hexadecimal(s.address), s.address], [grouped(s.size), s.size],
-      [`${s.start} to ${s.stop}`, s.start], [s.value], [data.roles[s.role]]]));
+      [`${s.start} to ${s.stop}`, s.start], [s.value], [data.roles[s.role]], [s.class]]));
     return live.reduce((a, b) => Math.max(a, b), 0);
   }
   function drawRuns() {
@@ -201,6 +206,8 @@
       span.append(box, role);
       return span;
     }));
+    const longest = data.phases.reduce((most, phase, index) => (phase.horizon > data.phases[most].horizon ? index : most), 0);
+    if (data.phases.length > 0) element("phase").value = longest;
     drawFloor(); drawPhase(); drawSolve();
     const worst = document.querySelector("#worst tbody tr");
     pick(worst === null ? 0 : Number(worst.dataset.tile));
@@ -217,7 +224,10 @@
       const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
       if (event.key in steps) { event.preventDefault(); move(...steps[event.key]); }
     });
-    for (const row of document.querySelectorAll("tr.pickable")) row.addEventListener("click", () => pick(Number(row.dataset.tile)));
+    for (const row of document.querySelectorAll("tr.pickable")) {
+      row.addEventListener("click", () => pick(Number(row.dataset.tile)));
+      row.addEventListener("keydown", (event) => { if (event.key === "Enter") pick(Number(row.dataset.tile)); });
+    }
     for (const form of document.querySelectorAll("form")) form.addEventListener("submit", (event) => event.preventDefault());
     document.body.dataset.ready = "yes";
   }

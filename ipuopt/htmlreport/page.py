@@ -15,7 +15,7 @@ from ipuopt.htmlreport import phase_plots, run_plots, tables, tile_plots
 from ipuopt.htmlreport.data import page_data
 from ipuopt.htmlreport.drawing import BUSES
 from ipuopt.htmlreport.tiles import CAPACITY_BYTES, cycle_parts, tile_facts
-from ipuopt.htmlreport.words import costliest
+from ipuopt.htmlreport.words import summary
 from ipuopt.rundir import read_run
 
 
@@ -34,14 +34,14 @@ def render(run: Path) -> str:
     workload, built, report = read_run(run)
     reports = report["reports"]
     facts = tile_facts(built)
-    steps = len(built.program.steps)
+    names = [step.name for step in built.program.steps]
     parts = cycle_parts(built)
     data, pictures = page_data(built, facts, reports)
     plots = {
         "cycles": run_plots.cycles(parts),
         "floor": tile_plots.floor(),
-        "memory": tile_plots.memory(steps),
-        "liveness": tile_plots.liveness(steps, CAPACITY_BYTES),
+        "memory": tile_plots.memory(names),
+        "liveness": tile_plots.liveness(names, CAPACITY_BYTES),
         "bus": phase_plots.bus(),
         "density": phase_plots.density(pictures),
         "convergence": run_plots.convergence(),
@@ -52,12 +52,11 @@ def render(run: Path) -> str:
     return environment.from_string(_resource("page.html")).render(
         title=workload.name,
         report=report,
-        sentences=list(costliest(built, reports)),
-        parts=parts,
+        sentences=list(summary(built, report["total"], reports)),
         tiles=built.program.tiles,
         phases=[part["model"] for part in reports if part["stage"] == "exchange"],
         buses=BUSES,
-        solves=[part["model"] for part in reports if part["trace"]],
+        solves=[part["model"] for part in reports],
         plots={name: Markup(division) for name, division in divisions.items()},
         solve_table=tables.solves(reports, report["total"]),
         step_table=tables.steps(built),

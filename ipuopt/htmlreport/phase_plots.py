@@ -53,6 +53,7 @@ def density(pictures: Sequence[IntArray]) -> figure:
     mapper = LinearColorMapper(palette=Cividis256, low=0, high=100)
     source = source_of("density_image", "image", "x", "y", "dw", "dh")
     plot.image("image", "x", "y", "dw", "dh", source=source, color_mapper=mapper)
+    plot.toolbar_location = "above"
     plot.add_layout(ColorBar(color_mapper=mapper, title="% taken"), "right")
     plot.xaxis.formatter, plot.yaxis.formatter = whole(), whole()
     return plot

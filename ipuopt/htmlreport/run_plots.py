@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from bokeh.models import HoverTool
 from bokeh.plotting import figure
 
+from ipuopt.figures import percent, thousands
 from ipuopt.htmlreport.drawing import COLOURS, plot_of, source_of, whole
 
 
@@ -15,6 +16,9 @@ def cycles(parts: Mapping[str, int]) -> figure:
     total = max(1, sum(parts.values()))
     names = list(parts)
     data = {name: [value] for name, value in parts.items()} | {"all": ["cycles"]}
+    titles = [
+        f"{name} {thousands(value)} ({percent(value / total)})" for name, value in parts.items()
+    ]
     plot = figure(
         x_range=(0, total),
         y_range=["cycles"],
@@ -30,7 +34,7 @@ def cycles(parts: Mapping[str, int]) -> figure:
         height=0.6,
         color=COLOURS[: len(names)],
         source=data,
-        legend_label=names,
+        legend_label=titles,
         line_color="white",
     )
     plot.add_tools(HoverTool(tooltips="$name: @$name{0,0} cycles"))
@@ -54,4 +58,6 @@ def convergence() -> figure:
         )
     plot.yaxis.formatter = whole()
     plot.yaxis[0].name = "solve_axis"
+    plot.add_layout(plot.legend[0], "above")
+    plot.legend.orientation = "horizontal"
     return plot

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from bokeh.models import ColorBar, FixedTicker, HoverTool, LinearColorMapper, TapTool
 from bokeh.palettes import Cividis256
 from bokeh.plotting import figure
@@ -49,6 +52,8 @@ def floor() -> figure:
     tips = [("tile", "@tile"), ("row, position", "@y, @x"), ("value", "@value{0,0}")]
     plot.add_tools(HoverTool(tooltips=tips, renderers=[tiles]))
     plot.select_one(TapTool).renderers = [tiles]
+    plot.toolbar_location = "above"  # at the right it covers the numbers of the colour bar
+    plot.min_border_right = 80  # the numbers of the bar
     plot.add_layout(ColorBar(color_mapper=mapper, formatter=whole()), "right")
     plot.grid.visible = False
     return plot
@@ -59,21 +64,43 @@ def _element_lines() -> list[int]:
     return [*low, *range(DATA_HIGH[0], STOP, INTERLEAVED_ELEMENT)]
 
 
-def memory(steps: int) -> figure:
+def _over_steps(
+    name: str, height: int, steps: Sequence[str], y: tuple[str, tuple[float, float]]
+) -> figure:
+    """A plot over the steps, whose names stand in the middle of their time."""
+    plot = plot_of(name, height, ("", (0, max(1, len(steps)))), y)
+    plot.xaxis.ticker = FixedTicker(ticks=[at + 0.5 for at in range(len(steps))])
+    plot.xgrid.ticker = FixedTicker(ticks=list(range(len(steps) + 1)))
+    titles = (f"{at} {step}" for at, step in enumerate(steps))
+    plot.xaxis.major_label_overrides = {at + 0.5: title for at, title in enumerate(titles)}
+    plot.xaxis.major_label_orientation = math.pi / 6
+    return plot
+
+
+def memory(steps: Sequence[str]) -> figure:
     """Addresses of one tile over the steps: lifetimes as rectangles, elements as lines."""
-    plot = plot_of("memory", 560, ("step", (0, max(1, steps))), ("address", (BASE, STOP)))
+    plot = _over_steps("memory", 620, steps, ("address", (BASE, STOP)))
+    bands = source_of("memory_bands")
+    bands.data = {
+        "right": [len(steps)] * 4,
+        "bottom": [BASE, DATA_LOW[0], DATA_HIGH[0], DATA_HIGH[0]],
+        "top": [DATA_LOW[0], DATA_LOW[1], DATA_HIGH[0], STOP],
+        "colour": ["#bdbdbd", "#ffffff", "#cfe0f0", "#ffffff"],
+    }
     plot.quad(
-        left=[0, 0, 0],
-        right=[steps] * 3,
-        bottom=[BASE, DATA_LOW[0], DATA_HIGH[0]],
-        top=[DATA_LOW[0], DATA_LOW[1], STOP],
-        fill_color=["#bdbdbd", "#f2f2f2", "#e3ecf5"],
+        left=0,
+        right="right",
+        bottom="bottom",
+        top="top",
+        source=bands,
+        fill_color="colour",
         line_color=None,
         level="image",  # below the lines of the elements
     )
     source = source_of(
         "memory_shards",
-        *("left", "right", "bottom", "top", "colour", "value", "role", "size", "address"),
+        *("left", "right", "bottom", "top", "colour", "line", "value", "role", "class", "size"),
+        "address",
     )
     shards = plot.quad(
         "left",
@@ -84,7 +111,7 @@ def memory(steps: int) -> figure:
         fill_color="colour",
         fill_alpha=0.85,
         line_color="black",
-        line_width=0.5,
+        line_width="line",
     )
     plot.add_layout(span("memory_boundary", "width", "#d55e00", "dashed"))
     plot.add_tools(
@@ -93,6 +120,7 @@ def memory(steps: int) -> figure:
             tooltips=[
                 ("value", "@value"),
                 ("role", "@role"),
+                ("memory class", "@class"),
                 ("bytes", "@size{0,0}"),
                 ("address", "@address"),
                 ("steps", "@left to @right"),
@@ -108,11 +136,9 @@ def memory(steps: int) -> figure:
     return plot
 
 
-def liveness(steps: int, capacity: int) -> figure:
+def liveness(steps: Sequence[str], capacity: int) -> figure:
     """Live bytes of one tile over the steps, and what a tile has."""
-    plot = plot_of(
-        "liveness", 220, ("step", (0, max(1, steps))), ("live bytes", (0, 1.05 * capacity))
-    )
+    plot = _over_steps("liveness", 300, steps, ("live bytes", (0, 1.05 * capacity)))
     source = source_of("live_bytes", "x", "y")
     plot.step("x", "y", source=source, mode="after", line_width=2, color=COLOURS[0])
     plot.add_layout(span("capacity", "width", "#d55e00", "dashed", capacity))

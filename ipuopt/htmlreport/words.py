@@ -38,27 +38,59 @@ KINDS = {
 """Words for the kinds of steps."""
 
 
-def costliest(built: Built, reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What costs most, as sentences: steps, then the longest phase and why it is not shorter."""
+Sentence = tuple[str, str]
+"""What it is about, and what it says."""
+
+
+def summary(
+    built: Built, total: Mapping[str, Any], reports: Sequence[Mapping[str, Any]]
+) -> Iterator[Sentence]:
+    """The total and its gap, then what costs most and why it is not cheaper."""
+    yield "Total", " ".join(_of_total(total, reports))
     costs = step_costs(built)
-    total = max(1, int(costs.sum()))
+    cycles = max(1, int(costs.sum()))
     order = sorted(range(len(costs)), key=lambda step: -int(costs[step]))[:3]
     steps = built.program.steps
     listed = ", ".join(
-        f"{steps[i].name} ({thousands(int(costs[i]))}, {percent(costs[i] / total)})" for i in order
+        f"{steps[i].name} ({thousands(int(costs[i]))}, {percent(costs[i] / cycles)})" for i in order
     )
-    yield f"Most of the {thousands(total)} cycles are spent in: {listed}."
+    first = steps[order[0]]
+    chosen = ""
+    if first.kind == StepKind.RUN and reports[0]["stage"] == "mapping":
+        chosen = f" Kernels and grids are chosen by mapping. {why(reports[0], 'Its choice')}"
+    yield "Steps that cost most", f"{listed}.{chosen}"
     phases = [report for report in reports if report["stage"] == "exchange"]
-    if not phases:
-        return
-    longest = max(phases, key=lambda report: report["objective"] or 0)
-    yield (
-        f"The exchange phase that costs most is {longest['model']}: "
-        f"{thousands(longest['objective'])} cycles. {why(longest)}"
-    )
+    if phases:
+        longest = max(phases, key=lambda report: report["objective"] or 0)
+        text = f"{longest['model']}: {thousands(longest['objective'])} cycles. {why(longest)}"
+        yield "Exchange phase that costs most", text
 
 
-def why(report: Mapping[str, Any]) -> str:
+def _of_total(total: Mapping[str, Any], reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    cycles, bound = total["objective"], total["bound"]
+    yield f"{thousands(cycles)} cycles."
+    if bound is None:
+        yield "A given plan has no bound of its total."
+    else:
+        yield (
+            f"No program of the same candidates takes fewer than {thousands(bound)} under this "
+            f"cost model: the gap is {percent(total['gap'])}."
+        )
+        mapping = reports[0]
+        if mapping["bound"] == bound and mapping["objective"] is not None and cycles > bound:
+            open_cycles = mapping["objective"] - bound
+            yield (
+                f"Of the {thousands(cycles - bound)} cycles between, mapping leaves {thousands(open_cycles)} "
+                f"open; {thousands(cycles - mapping['objective'])} are what the program takes "
+                "beyond mapping's prices, which count the least that a phase can take."
+            )
+    heuristic = total["heuristic"]
+    if heuristic is not None:
+        saved = percent((heuristic - cycles) / max(1, heuristic))
+        yield f"Heuristics alone give {thousands(heuristic)}; the solvers save {saved}."
+
+
+def why(report: Mapping[str, Any], subject: str = "It") -> str:
     """Whether what a report says is proven best, by what, and what is left."""
     if report["bound"] is None:
         return "Nothing is proven about it."
@@ -66,10 +98,8 @@ def why(report: Mapping[str, Any]) -> str:
     meaning = ARGUMENTS.get(source)
     by = f"“{source}”" + (f": {meaning}" if meaning else "")
     if report["bound"] == report["objective"]:
-        return f"It is optimal; the proof is {by}."
+        return f"{subject} is optimal; the proof is {by}."
     left = percent(report["gap"])
-    stopped = f" The search was stopped by {report['limit']}." if report["limit"] else ""
-    return (
-        f"It is not proven to be optimal: at least {thousands(report['bound'])} are needed, by {by}. "
-        f"A gap of {left} is left.{stopped}"
-    )
+    at_least = f"at least {thousands(report['bound'])} are needed, by {by}."
+    stopped = f" The search was stopped by: {report['limit']}." if report["limit"] else ""
+    return f"{subject} is not proven to be optimal: {at_least} A gap of {left} is left.{stopped}"

@@ -22,8 +22,9 @@ from ipuopt.htmlreport.bus import (
     windows_of,
 )
 from ipuopt.htmlreport.tiles import cycle_parts, step_costs, tile_facts
-from ipuopt.htmlreport.words import costliest, why
+from ipuopt.htmlreport.words import summary, why
 from ipuopt.result import Result
+from ipuopt.rundir import figures_of
 
 
 @given(st.lists(st.integers(-(2**31), 2**32 - 1), max_size=9))
@@ -98,10 +99,20 @@ def test_density_is_the_share_of_time(tiny_result: Result, monkeypatch: pytest.M
 
 def test_sentences(tiny_result: Result) -> None:
     reports = [report.to_json() for report in tiny_result.reports]
-    first, second = costliest(tiny_result.built, reports)
-    assert first == "Most of the 800 cycles are spent in: x for a (770, 96.2 %), a (30, 3.8 %)."
-    assert second.startswith("The exchange phase that costs most is 0 x for a: 170 cycles.")
-    assert "at least 160 are needed, by “head + words + tail”: one bus" in second
-    assert second.endswith("A gap of 5.9 % is left. The search was stopped by time.")
+    total = figures_of(tiny_result.total)
+    said = dict(summary(tiny_result.built, total, reports))
+    assert said["Total"] == (
+        "800 cycles. No program of the same candidates takes fewer than 700 under this cost model: "
+        "the gap is 12.5 %. Of the 100 cycles between, mapping leaves 0 open; 100 are what the "
+        "program takes beyond mapping's prices, which count the least that a phase can take. "
+        "Heuristics alone give 810; the solvers save 1.2 %."
+    )
+    assert said["Steps that cost most"] == "x for a (770, 96.2 %), a (30, 3.8 %)."
+    phase = said["Exchange phase that costs most"]
+    assert phase.startswith("0 x for a: 170 cycles. It is not proven to be optimal: at least 160")
+    assert "are needed, by “head + words + tail”: one bus" in phase
+    assert phase.endswith("A gap of 5.9 % is left. The search was stopped by: time.")
+    unproven = dict(summary(tiny_result.built, total | {"bound": None}, reports))
+    assert "A given plan has no bound of its total." in unproven["Total"]
     assert why(reports[0]) == "It is optimal; the proof is “highs”."
     assert why(reports[0] | {"bound": None}) == "Nothing is proven about it."

@@ -51,7 +51,8 @@ def test_data_of_the_page(run: Path) -> None:
     assert (data["tiles"], data["values"]) == (2, ["x", "x for a", "a"])
     (phase,) = data["phases"]
     assert (phase["horizon"], phase["bound"], phase["complete"]) == (170, 160, True)
-    assert data["solves"] == [
+    assert [solve["name"] for solve in data["solves"]] == ["mapping", "0 x for a"]
+    assert data["solves"][:1] == [
         {
             "name": "mapping",
             "unit": "cycles",
@@ -118,9 +119,21 @@ def test_in_a_browser(run: Path, browser: Any) -> None:
     assert text("#phase-words").startswith("0 x for a ends at 170; at least 160 by head + words")
     windows = "Bokeh.documents[0].get_model_by_name('bus_windows').data.left.length"
     assert page.evaluate(windows) == 6
+    page.uncheck("#with-picked")
+    assert page.evaluate(windows) == 6  # both tiles are critical
+    spans = (
+        "['bus_bound', 'bus_horizon'].map((n) => Bokeh.documents[0].get_model_by_name(n).location)"
+    )
+    assert page.evaluate(spans) == [160, 170]
+    chain = "Bokeh.documents[0].get_model_by_name('bus_windows').data.line"
+    assert page.evaluate(chain).count("#000000") == 3  # one transfer: send, source, write
     page.select_option("#field", "received:0")
     colours = "Bokeh.documents[0].get_model_by_name('floor_tiles').data.value"
     assert page.evaluate(colours) == [2, 2]
+    bands = "Bokeh.documents[0].get_model_by_name('memory_bands').data"
+    boundary = page.evaluate("Bokeh.documents[0].get_model_by_name('memory_boundary').location")
+    assert page.evaluate(f"{bands}.top[2]") == page.evaluate(f"{bands}.bottom[3]") == boundary
+    assert "standard" in text("#buffers tbody")
     points = "Bokeh.documents[0].get_model_by_name('solve_bound').data.y"
     assert page.evaluate(points) == [650, 700]
 
@@ -131,6 +144,9 @@ def test_in_a_browser(run: Path, browser: Any) -> None:
     title.press("Enter")
     assert text(first_cell) == "0"
     assert page.get_attribute("#steps th:nth-child(4)", "aria-sort") == "descending"
+    page.locator("#worst tbody tr").nth(1).press("Enter")
+    assert text("#picked").startswith("Tile ")
+    assert text(".tile-number") == page.locator("#worst tbody tr").nth(1).get_attribute("data-tile")
     page.emulate_media(media="print")
     assert not page.is_visible("nav")
     assert len(page.screenshot(full_page=True)) > 50_000
