@@ -15,15 +15,18 @@ from ipuopt.cli.streams import as_json_text, tell
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @logging_options
-def check(run: Path, as_json: bool, quiet: bool) -> int:
+@click.pass_obj
+def check(started: float, /, run: Path, as_json: bool, quiet: bool) -> int:
     """Check a finished run; no solver is started.
 
     RUN is a run directory. Every table is held against its formulation.
     """
-    del quiet  # results are printed either way
-    from ipuopt.pipeline import check_run
+    from ipuopt.cli.underway import underway
 
-    summary = check_run(run)
+    with underway(f"checking {run}", started, quiet=quiet):
+        from ipuopt.pipeline import check_run
+
+        summary = check_run(run)
     code = EXIT_REJECTED if summary.violations else 0
     if as_json:
         violations = [{"label": label, "message": text} for label, text in summary.violations]

@@ -46,12 +46,14 @@ class Progress:
         AUTO is a live line on a terminal that can move its cursor, else PLAIN.
     started
         :func:`time.monotonic` at the start of the command.
+    stage
+        What is under way until an event names another stage.
     """
 
-    def __init__(self, mode: Mode, started: float) -> None:
+    def __init__(self, mode: Mode, started: float, stage: str = "start") -> None:
         self._queue: queue.SimpleQueue[_Item] = queue.SimpleQueue()
         self._started = started
-        self._stage = _Stage("start")
+        self._stage = _Stage(stage)
         self._silent = mode is Mode.NONE
         self._live = _LiveLine() if mode is Mode.AUTO and _can_move_cursor() else None
         self._last_s = started

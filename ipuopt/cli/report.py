@@ -19,18 +19,21 @@ from ipuopt.cli.streams import tell
     help="File to write.  [default: report.html in RUN]",
 )
 @logging_options
-def report(run: Path, output: Path | None, quiet: bool) -> int:
+@click.pass_obj
+def report(started: float, /, run: Path, output: Path | None, quiet: bool) -> int:
     """Write the pictures of a finished run into one HTML file.
 
     RUN is a run directory; nothing else is read and nothing is solved. The file needs no network:
     summary, floor plan, memory of a tile, bus windows of a phase, convergence, tables that sort.
     """
-    del quiet  # results are printed either way
+    from ipuopt.cli.underway import underway
     from ipuopt.files import replace_file
-    from ipuopt.htmlreport import render
     from ipuopt.rundir import REPORT_PAGE
 
-    page = render(run).encode()
+    with underway(f"drawing {run}", started, quiet=quiet):
+        from ipuopt.htmlreport import render
+
+        page = render(run).encode()
     file = output or run / REPORT_PAGE
     replace_file(file, page)
     tell(f"Report: {file} ({len(page) / 1e6:.1f} MB)")

@@ -57,7 +57,10 @@ def _card_option(flag: str, help_text: str, default: str | None = None) -> Decor
 @click.option("--profile", is_flag=True, help="Also the cycle samples that the tiles take.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @logging_options
+@click.pass_obj
 def run(
+    started: float,
+    /,
     run: Path,
     device: str,
     card_config: Path | None,
@@ -74,15 +77,17 @@ def run(
     RUN is a run directory. The device gets the words of the package, nothing else; results are held
     against float32, cycles of exchange phases against the schedule.
     """
-    del quiet  # results are printed either way
     card = None
     if device == "card":
         from ipuopt.device.card import Setup
 
         card = Setup(card_node, card_config, card_loader)
-    from ipuopt.pipeline.execute import execute_run
+    from ipuopt.cli.underway import underway
 
-    done = execute_run(run, inputs=inputs, seed=seed, profile=profile, card=card)
+    with underway(f"running {run}", started, quiet=quiet):
+        from ipuopt.pipeline.execute import execute_run
+
+        done = execute_run(run, inputs=inputs, seed=seed, profile=profile, card=card)
     code = 0 if done.passed else EXIT_REJECTED
     if as_json:
         content = {"exit_code": code, "device": device, **_content(done)}

@@ -30,6 +30,7 @@ def build_programs(search: Search, state: State, plan: Plan) -> None:
         If ``plan`` has no placement, or cannot be lowered.
     """
     try:
+        search.events.on_stage("heuristic program")
         state.heuristic = build_heuristic(plan, search.limits)
         publish(search, state)
         if state.heuristic is None or not search.limits.expired():
