@@ -19,18 +19,28 @@ from ipuopt.cli.streams import as_json_text, tell
 @profile_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @logging_options
-def package(run: Path, kernels: tuple[Path, ...], profile: bool, as_json: bool, quiet: bool) -> int:
+@click.pass_obj
+def package(
+    started: float,
+    /,
+    run: Path,
+    kernels: tuple[Path, ...],
+    profile: bool,
+    as_json: bool,
+    quiet: bool,
+) -> int:
     """Write the package of a finished run, with the bodies of its kernels.
 
     RUN is a run directory; nothing is solved. A package that stands there is replaced.
     """
-    del quiet  # results are printed either way
     library = read_kernels(kernels)
+    from ipuopt.cli.underway import underway
     from ipuopt.codegen.package import listing
     from ipuopt.rundir import PACKAGE, read_run
 
-    _, built, _ = read_run(run)
-    content = listing.summary(write_built(run, built, library, profile=profile))
+    with underway(f"writing the package of {run}", started, quiet=quiet):
+        _, built, _ = read_run(run)
+        content = listing.summary(write_built(run, built, library, profile=profile))
     if as_json:
         tell(as_json_text({"exit_code": 0, "package": str(run / PACKAGE), **content}))
         return 0
