@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,15 +120,24 @@ def _plan_changes(
                     yield (label, key), change
 
 
+def _by_key(report: Mapping[str, Any]) -> dict[tuple[str, int], tuple[str, Mapping[str, Any]]]:
+    """Stages and phases with their names; phases by what they do, as another plan may have more."""
+    found: dict[tuple[str, int], tuple[str, Mapping[str, Any]]] = {}
+    for part in report["reports"]:
+        name = name_of(str(part["stage"]), str(part["model"]))
+        what = re.sub(r"^(exchange) \d+ ", r"\1 ", name)
+        found[what, sum(key[0] == what for key in found)] = name, part
+    return found
+
+
 def _stages(first: Mapping[str, Any], second: Mapping[str, Any]) -> Iterator[StageChange]:
-    one_by_name, other_by_name = (
-        {name_of(str(part["stage"]), str(part["model"])): part for part in report["reports"]}
-        for report in (first, second)
-    )
-    parts = [
-        (name, one_by_name.get(name, {}), other_by_name.get(name, {}))
-        for name in {**one_by_name, **other_by_name}
-    ]
+    ours, theirs = _by_key(first), _by_key(second)
+    nothing: tuple[str, Mapping[str, Any]] = ("", {})
+    parts = []
+    for key in {**ours, **theirs}:
+        (one_name, one), (other_name, other) = ours.get(key, nothing), theirs.get(key, nothing)
+        both = one_name and other_name and one_name != other_name
+        parts.append((f"{one_name} / {other_name}" if both else one_name or other_name, one, other))
     for name, one, other in [*parts, ("total", first["total"], second["total"])]:
         unit = one.get("unit") or other["unit"]
         pairs = ((one.get(key), other.get(key)) for key in ("objective", "bound", "gap"))

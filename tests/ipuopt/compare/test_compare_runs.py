@@ -75,6 +75,18 @@ def test_stages_of_only_one_run(runs: tuple[Path, Path]) -> None:
     assert [stage.saved for stage in stages[1:3]] == [None, None]
 
 
+def test_phases_of_other_numbers(runs: tuple[Path, Path]) -> None:
+    """Another plan may have more phases before the one that does the same."""
+    edit(runs[1] / "report.json", lambda data: data["reports"][1].update(model="3 x for a"))
+    stages = differences(*runs).stages
+    assert [stage.name for stage in stages] == [
+        "mapping",
+        "exchange 0 x for a / exchange 3 x for a",
+        "total",
+    ]
+    assert stages[1].objective == (170, 161)
+
+
 def test_changes() -> None:
     assert changes({"a": 1, "b": 2}, {"b": 2, "c": 3}) == {"a": (1, None), "c": (None, 3)}
 
