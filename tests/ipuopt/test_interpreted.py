@@ -22,7 +22,7 @@ from ipuopt.limits import Limits
 from ipuopt.models import exchange, placement
 from ipuopt.models.placement.tiles import TILE_REGIONS
 
-limits = Limits(deadline=time.monotonic() + 100, deterministic=True)
+limits = Limits(deadline=time.monotonic() + 500, deterministic=True)
 rng = np.random.default_rng(5)
 base, count = TILE_REGIONS.high_start, 40
 sizes = rng.integers(1, 4, count)
@@ -149,7 +149,7 @@ def test_stages_give_the_same_without_the_compiler() -> None:
             check=True,
             capture_output=True,
             text=True,
-            timeout=200,
+            timeout=600,
         ).stdout
         for disabled in ("0", "1")
     ]
