@@ -55,45 +55,46 @@ def explained(window: Window, package: Package) -> Iterator[None]:
 def _summary(window: Window, package: Package) -> tuple[str, ...]:
     """Counts of states in one line, then lines about the tiles that are the farthest from an end."""
     tiles = [image.physical_tile for image in package.tiles]
-    states = window.supervisors(tiles)
-    counts = np.bincount(states, minlength=len(STATES)).tolist()
+    states = window.states(tiles)
+    counts = np.bincount(states[:, 0], minlength=len(STATES)).tolist()
     named = [f"{n} {name}" for n, name in zip(counts, STATES, strict=True) if n]
-    chosen = _chosen(tiles, states)
-    lines = [line for tile in chosen for line in _lines(window, package, tile)]
+    lines: list[str] = []
+    for place in _chosen(states):
+        lines += _lines(window, package, tiles[place], states[place].tolist())
     first = f", first: {lines[0]}" if lines else ""
     return f"supervisors: {', '.join(named)}{first}", *lines
 
 
-def _chosen(tiles: Sequence[int], states: IntArray) -> list[int]:
-    """Tiles that have not ended: those in an exception first, then stopped ones."""
-    order = np.argsort(-states, kind="stable")
-    return [tiles[place] for place in order[: np.count_nonzero(states)][:MOST_TILES].tolist()]
+def _chosen(states: IntArray) -> list[int]:
+    """Rows of tiles that have not ended: with a context in an exception first, then stopped ones."""
+    worst = states.max(axis=1)
+    order = np.argsort(-worst, kind="stable")
+    chosen: list[int] = order[: np.count_nonzero(worst)][:MOST_TILES].tolist()
+    return chosen
 
 
-def _lines(window: Window, package: Package, tile: int) -> Iterator[str]:
-    word = window.read(tile, w.STATE)
-    contexts = [w.state_of(word, context) for context in range(w.CONTEXTS)]
-    workers = " ".join(map(str, contexts[1:]))
-    error = RECEIVE_ERRORS[word >> 27 & 7]
+def _lines(window: Window, package: Package, tile: int, states: Sequence[int]) -> Iterator[str]:
+    """A line for each context that tells something, then the registers and code of the supervisor."""
+    workers = [worker for worker, state in enumerate(states[1:], 1) if state == w.EXCEPTION]
     try:
-        with window.held(tile, 0):
-            place = window.special(tile, 0, w.PROGRAM_COUNTER)
-            kind = EXCEPTIONS[window.special(tile, 0, w.STATUS) >> 4 & 15]
+        for context in (*workers, 0):  # what stopped a worker is why its supervisor waits
+            with window.held(tile, context):
+                place = window.special(tile, context, w.PROGRAM_COUNTER)
+                status = window.special(tile, context, w.STATUS)
+            name = f"worker {context - 1}" if context else "supervisor"
+            kind = f", {EXCEPTIONS[status >> 4 & 15]}" if states[context] == w.EXCEPTION else ""
             where = f"at {place:#x} ({_region(package, tile, place)})"
-            state = (
-                f"{STATES[contexts[0]]}, {kind}"
-                if contexts[0] == w.EXCEPTION
-                else STATES[contexts[0]]
-            )
-            yield f"tile {tile}: {state} {where}, receive error {error}, workers {workers}"
+            yield f"tile {tile}: {name} {STATES[states[context]]}{kind} {where}"
+        error = RECEIVE_ERRORS[window.read(tile, w.STATE) >> 27 & 7]
+        down, control = window.read(tile, w.DOWN_COUNT), window.read(tile, w.EXCHANGE_CONTROL)
+        exchange = f"receive error {error}, down-count {down}, exchange control {control:#x}"
+        yield f"tile {tile}: {exchange}, workers {' '.join(map(str, states[1:]))}"
+        with window.held(tile, 0):
             registers = window.registers(tile, 0)
             code = _code(window, package, tile, place)
+        yield f"tile {tile}: {code}; $m0 to $m15: {' '.join(f'{value:x}' for value in registers)}"
     except DeviceError as failure:
-        yield f"tile {tile}: {STATES[contexts[0]]}, workers {workers}, no more: {failure}"
-        return
-    yield f"tile {tile}: $m0 to $m15: {' '.join(f'{value:x}' for value in registers)}"
-    down, control = window.read(tile, w.DOWN_COUNT), window.read(tile, w.EXCHANGE_CONTROL)
-    yield f"tile {tile}: down-count {down}, exchange control {control:#x}, {code}"
+        yield f"tile {tile}: {STATES[states[0]]}, no more: {failure}"
 
 
 def _region(package: Package, tile: int, address: int) -> str:
@@ -116,4 +117,4 @@ def _code(window: Window, package: Package, tile: int, place: int) -> str:
         if word != words[number]:
             address = LOAD_START + WORD_BYTES * number
             return f"word {word:08x} at {address:#x} where the package has {words[number]:08x}"
-    return f"{len(near)} words of code there as in the package"
+    return f"{len(near)} words of code around it as in the package"

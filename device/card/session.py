@@ -141,7 +141,8 @@ class CardSession:
 
     def states(self) -> IntArray:
         """State of the supervisor of each tile, in the order of the package."""
-        return self._window.supervisors([image.physical_tile for image in self._package.tiles])
+        tiles = [image.physical_tile for image in self._package.tiles]
+        return self._window.states(tiles)[:, 0]
 
     def close(self) -> None:
         """Detach the pages, last one first, and give their memory back."""

@@ -50,9 +50,10 @@ class Window:
         """Word of a register of the window."""
         return self._device.read32(tile_register(tile, number))
 
-    def supervisors(self, tiles: Sequence[int]) -> IntArray:
-        """State of the supervisor of each tile."""
-        return np.array([state_of(self.read(tile, STATE), 0) for tile in tiles], np.int64)
+    def states(self, tiles: Sequence[int]) -> IntArray:
+        """State of every context of each tile, shape ``(tiles, 7)``."""
+        words = np.array([self.read(tile, STATE) for tile in tiles], np.int64)
+        return words[:, None] >> 2 * np.arange(CONTEXTS) & 3
 
     @contextmanager
     def held(self, tile: int, context: int) -> Iterator[None]:

@@ -50,6 +50,8 @@ class Faults:
         What the low bits of a sync read as when 0 was written.
     states
         Register 0 of the debug window of some physical tiles, once they run.
+    contexts
+        Program counter and status of some contexts, by physical tile and context.
     injection
         Bits that an injected instruction leaves in the status.
     """
@@ -60,6 +62,7 @@ class Faults:
     answer: int = 0x40780000
     syncs: int = 0
     states: dict[int, int] = field(default_factory=dict)
+    contexts: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     injection: int = 0
 
 
@@ -102,7 +105,8 @@ class FakeCard:
         self.marks = 0
         self._pending: dict[int, int] = {}
         self._data: list[int] = []
-        self._stopped: set[int] = set()
+        self._stopped: set[tuple[int, int]] = set()
+        self._workers: dict[tuple[int, int], Any] = {}
 
     def run(self) -> None:
         """As after a load of the package: tiles run up to their first wait for the host."""
@@ -153,7 +157,8 @@ class FakeCard:
         elif offset >= WINDOW and (offset - WINDOW) % 0x40 == 4 * 3:
             self._inject((offset - WINDOW) // 0x40, value)
         elif offset >= WINDOW and (offset - WINDOW) % 0x40 == 4 * 6:
-            self._stopped.discard((offset - WINDOW) // 0x40)
+            tile = (offset - WINDOW) // 0x40
+            self._stopped -= {(tile, context) for context in range(7) if value >> context & 1}
 
     def attach(self, index: int, address: int, size: int) -> None:
         self.trace.append(("attach", index, size))
@@ -269,24 +274,29 @@ class FakeCard:
             return stored
         if self.machine is None:
             return 0
-        if tile in self.faults.states:
-            return self.faults.states[tile]
-        if self.machine.state[tile] == code.ENDED:
-            return 0
-        if self.registers.get(WINDOW + 0x40 * tile + 4, 0) & 1:
-            self._stopped.add(tile)
-        return 2 if tile in self._stopped else 1
+        word = self.faults.states.get(tile, int(self.machine.state[tile] != code.ENDED))
+        mask = self.registers.get(WINDOW + 0x40 * tile + 4, 0)
+        for context in range(7):
+            if mask >> context & 1:
+                self._stopped.add((tile, context))
+            if (tile, context) in self._stopped and word >> 2 * context & 3 == 1:
+                word += 1 << 2 * context  # from running to stopped
+        return word
 
     def _inject(self, tile: int, word: int) -> None:
-        """An instruction for the supervisor: only those that read its state."""
+        """An instruction for a stopped context: only those that read its state."""
         assert self.machine is not None
         at = WINDOW + 0x40 * tile
         self.registers[at + 4 * 8] = self.faults.injection
-        assert self.registers[at + 4 * 9] == 6 and self.registers[at + 4 * 4] == 0
-        assert self._tile_register(tile, 0) & 3 in (2, 3)
+        context = self.registers[at + 4 * 4]
+        assert self.registers[at + 4 * 9] == 6
+        assert self._tile_register(tile, 0) >> 2 * context & 3 in (2, 3)
         m = self.machine.registers[tile]  # the machine's own: a mistake shows in the program
         memory = self.machine.memory[tile]
-        specials = {0: int(self.machine.place[tile]), 1: self.registers.get(at + 4 * 15, 0x50)}
+        place, status = self.faults.contexts.get((tile, context), (self.machine.place[tile], 0x50))
+        if context:
+            m = self._workers.setdefault((tile, context), np.zeros_like(m))
+        specials = {0: int(place), 1: status}
         if word & 0xFF0FFFFF == 0x43008070:
             self.registers[at + 4 * 7] = int(m[word >> 20 & 15])
         elif word & 0xFFF0FFFF == 0x41000070:

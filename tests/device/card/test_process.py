@@ -37,7 +37,7 @@ def run(tmp_path_factory: pytest.TempPathFactory, elf: Any) -> Path:
     part = elf.Part(".text", body * len(missing))
     content = elf.elf([part], {name: (".text", 4 * n) for n, name in enumerate(missing)})
     objects.write_bytes(content)
-    link = ["package", str(path), "--kernels", str(objects), "-q"]
+    link = ["package", str(path), "--kernels", str(objects), "--profile", "-q"]
     outcome = CliRunner().invoke(main, link)
     assert outcome.exit_code == 0, outcome.output
     return path
@@ -58,7 +58,8 @@ def setup(
 
 def test_a_whole_run_passes(run: Path, setup: Setup) -> None:
     """Initialised, loaded in batches of frames, fed and read back: as numpy has it."""
-    done = execute_run(run, seed=3, card=setup)
+    done = execute_run(run, seed=3, profile=True, card=setup)
+    assert done.profile is not None and done.profile.total > 0
     assert done.passed and [output.name for output in done.outputs] == ["y"]
     assert (done.phases, done.steps, done.kernels) == ((), (), ())
 

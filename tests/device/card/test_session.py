@@ -125,27 +125,36 @@ def test_tiles_that_do_not_come_to_the_session(make: Make) -> None:
 def test_a_phase_that_does_not_end(
     make: Make, package: Package, contents: tuple[bytes, bytes]
 ) -> None:
-    """The call, the phase, and where the tiles are: one of them in an exception."""
+    """The call, the phase, and where the tiles are: one in an exception, another with a worker in one."""
     first = package.host.calls[0].phases
-    card, session = make(mark=2 + first + 2, states={67: 3 | 5 << 27 | 2 << 4})
-    card.registers[0x30000 + 0x40 * 67 + 4 * 15] = 6 << 4
+    card, session = make(
+        mark=2 + first + 2,
+        states={67: 3 | 5 << 27, 70: 1 | 3 << 6},
+        contexts={(67, 0): (0x5C000, 6 << 4), (70, 3): (0x80000, 8 << 4)},
+    )
     with session:
         session.start()
         session.call("initialize", contents[0])
+        card.registers[0x30000 + 0x40 * 67 + 4 * 10] = 12
         with pytest.raises(DeviceError) as error:
             session.call("run", contents[1])
     phases = package.host.calls[1].phases
-    place = card.machine.place[67]
     assert str(error.value) == (
         f"call run: phase 3 of {phases}: GS2 (0x3030): found 0x1 in 0xffff after 10 s, expected 0x0; "
-        f"supervisors: 1471 running, 1 in an exception, first: tile 67: in an exception, memory conflict"
-        f" at {place:#x} (linked executable), receive error data break, workers 0 2 0 0 0 0"
+        "supervisors: 1471 running, 1 in an exception, first: tile 67: supervisor in an exception,"
+        " memory conflict at 0x5c000 (generated tile program)"
     )
     lines = error.value.details
-    assert len(lines) == 3 * 16
-    assert lines[1].startswith("tile 67: $m0 to $m15: ") and len(lines[1].split()) == 5 + 16
-    assert lines[2].endswith("9 words of code there as in the package")
-    assert lines[3].startswith("tile 0: running at ")
+    assert len(lines) == 3 * 16 + 1
+    assert lines[1] == (
+        "tile 67: receive error data break, down-count 12, exchange control 0x0, workers 0 0 0 0 0 0"
+    )
+    start = "tile 67: 9 words of code around it as in the package; $m0 to $m15: "
+    assert lines[2].startswith(start) and len(lines[2].removeprefix(start).split()) == 16
+    assert lines[3] == "tile 70: worker 2 in an exception, address at 0x80000 (no known code)"
+    assert lines[4].startswith("tile 70: supervisor running at 0x")
+    assert lines[5].endswith("workers 0 0 3 0 0 0")
+    assert lines[7].startswith("tile 0: supervisor running at ")
     assert card.attached == {}
 
 
@@ -159,7 +168,7 @@ def test_the_post_mortem_changes_nothing(
         before = card.machine.registers.copy()
         with pytest.raises(DeviceError) as error:
             session.call("initialize", contents[0])
-        assert "1472 running, first: tile 0: running at" in str(error.value)
+        assert "1472 running, first: tile 0: supervisor running at" in str(error.value)
         assert (card.machine.registers == before).all()
         assert not any(card.registers[0x30004 + 0x40 * tile] for tile in range(16))
         assert session.states().tolist() == [1] * 1472
@@ -175,7 +184,7 @@ def test_code_that_was_overwritten(make: Make, contents: tuple[bytes, bytes]) ->
         with pytest.raises(DeviceError) as error:
             session.call("initialize", contents[0])
     expected = f"word 12345678 at {at + 4:#x} where the package has {word:08x}"
-    assert error.value.details[2].endswith(expected)
+    assert error.value.details[2].startswith(f"tile 0: {expected}; ")
 
 
 def test_a_window_that_fails_does_not_hide_the_error(
