@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,11 +17,12 @@ from ipuopt.codegen.package.listing import EXCHANGE_ROW, TILE_PROGRAM
 from ipuopt.codegen.runtime import COMPLETION
 from ipuopt.codegen.tile.bindings import Tensors, bindings_of, completion
 from ipuopt.codegen.tile.code import Code, code_of
-from ipuopt.codegen.tile.room import HIGH, Room, words_of
+from ipuopt.codegen.tile.room import HIGH, Range, Room, RoomError, free_ranges, words_of
 from ipuopt.codegen.tile.samples import plans, sample_bindings, samples_of
 from ipuopt.codegen.tile.work import (
     Addresses,
     Place,
+    Samples,
     Sections,
     Work,
     programs,
@@ -64,25 +66,49 @@ def build_package(
         found = f"found data at {lowest:#x}"
         raise InputError(f"package: {found}, expected from {SUPPORT_END:#x}: code lies below")
     work = work_of(built)
-    samples = samples_of(work) if profile else None
-    code = code_of(sorted({*work.runs.names, *work.copies.names}), library)
-    bindings = bindings_of(built, sample_bindings(samples, HIGH))
+    parts = _Parts(work, samples_of(work) if profile else None, library, free_ranges(built))
+    try:
+        return _arranged(parts, below=False)
+    except RoomError:  # programs below the host's window leave one range for rows above it
+        return _arranged(parts, below=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a package is made of, and executable ranges by logical tile."""
+
+    work: Work
+    samples: Samples | None
+    library: Library | None
+    free: Sequence[Sequence[Range]]
+
+
+def _arranged(parts: _Parts, *, below: bool) -> Package:
+    """Package with tile programs on one side of the host's window or the other."""
+    work, samples = parts.work, parts.samples
+    called = sorted({*work.runs.names, *work.copies.names})
+    end = min(ranges[0][1] for ranges in parts.free)
+    code = code_of(called, parts.library, end, below=below)
+    bindings = bindings_of(work.built, sample_bindings(samples, HIGH))
     batches = _batches(bindings)
     work = with_host(work, batches)
-    longest = int(np.diff(programs(work, _unplaced(work, code), samples)[1]).max())
-    logical = np.argsort(PHYSICAL)
-    sampled = 0 if samples is None else int(samples.count.max()) + 1
-    rooms = [Room(t, code.of_tile(int(logical[t])), longest, sampled) for t in range(TILES)]
+    size = WORD_BYTES * int(np.diff(programs(work, _unplaced(work, code), samples)[1]).max())
+    sampled = code.program + size
     if samples is not None:  # they lie behind the programs, whose length their address leaves alone
-        bindings = bindings_of(built, sample_bindings(samples, rooms[0].samples))
+        bindings = bindings_of(work.built, sample_bindings(samples, sampled))
         batches = _batches(bindings)
         work = with_host(work, batches)
-    at, regions = _placed(work, code, rooms)
+        size += WORD_BYTES * (int(samples.count.max()) + 1)
+    rooms = [
+        Room(tile, code.of_tile(logical), code.program, size, parts.free[logical])
+        for tile, logical in enumerate(np.argsort(PHYSICAL).tolist())
+    ]
+    at, regions = _placed(work, code, rooms, sampled)
     words, bounds = programs(work, at, samples)
     images = []
     for room, first, stop in zip(rooms, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        size = WORD_BYTES * (stop - first)
-        regions.append(Region(room.tile, room.program, size, TILE_PROGRAM))
+        span = (code.program, WORD_BYTES * (stop - first))
+        regions.append(Region(room.tile, *span, TILE_PROGRAM))
         segments = room.segments(words[first:stop])
         images.append(TileImage(room.tile, segments, LOAD_START, 0, COMPLETION))
     return Package(
@@ -111,7 +137,9 @@ def _unplaced(work: Work, code: Code) -> Addresses:
     return Addresses(code.runtime.symbols, code.kernels, rows, host, HIGH)
 
 
-def _placed(work: Work, code: Code, rooms: Sequence[Room]) -> tuple[Addresses, list[Region]]:
+def _placed(
+    work: Work, code: Code, rooms: Sequence[Room], samples: int
+) -> tuple[Addresses, list[Region]]:
     """Rows first, then code and tables of the host; the regions that they make."""
     regions: dict[tuple[int, int, str], Region] = {}
 
@@ -134,6 +162,5 @@ def _placed(work: Work, code: Code, rooms: Sequence[Room]) -> tuple[Addresses, l
                 counts = part.copy_words | len(part.packets) << 24
                 table = rooms[tile].place(words_of(part.destination, counts, packets))
                 host[section, number, tile] = table, body
-    samples = rooms[0].samples
     addresses = Addresses(code.runtime.symbols, code.kernels, rows, host, samples)
     return addresses, list(regions.values())

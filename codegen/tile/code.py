@@ -13,7 +13,7 @@ from ipuopt.codegen.package.check import LOAD_START
 from ipuopt.codegen.package.listing import MISSING_KERNELS
 from ipuopt.codegen.runtime import PREFIX as STATIC
 from ipuopt.codegen.runtime import PUBLIC, Runtime, places, runtime, seeds
-from ipuopt.codegen.tile.room import ALIGNMENT, CODE_END, HIGH, words_of
+from ipuopt.codegen.tile.room import ALIGNMENT, HIGH, words_of
 from ipuopt.layout import round_up
 from ipuopt.target.constants import WORD_BYTES
 from ipuopt.target.memory import HOST_WINDOW
@@ -32,6 +32,8 @@ class Code:
     ----------
     runtime
         Start, end, helpers.
+    program
+        Start of every tile program.
     missing
         Called kernels without a body, in the order of the traps that stand for them.
     layout, linked
@@ -39,6 +41,7 @@ class Code:
     """
 
     runtime: Runtime
+    program: int
     missing: tuple[str, ...]
     layout: Layout | None
     linked: Linked | None
@@ -82,13 +85,17 @@ class Code:
         return low + one, other
 
 
-def code_of(called: Sequence[str], library: Library | None) -> Code:
+def code_of(called: Sequence[str], library: Library | None, end: int, *, below: bool) -> Code:
     """Code for a program that calls these kernels.
 
     Parameters
     ----------
     called
         Symbols, sorted; those that neither the runtime nor the library defines get a trap.
+    end
+        First address behind what every tile has free for code from ``HIGH`` on.
+    below
+        Whether tile programs follow the code below the host's window, not that from ``HIGH`` on.
 
     Raises
     ------
@@ -99,18 +106,22 @@ def code_of(called: Sequence[str], library: Library | None) -> Code:
     known: Mapping[str, object] = {} if library is None else library.names
     missing = tuple(name for name in called if name not in known)
     address = LOAD_START + WORD_BYTES * _STUB_WORDS
-    if library is None:
-        return Code(runtime(address, HIGH), missing, None, None)
     stop = runtime(address, HIGH).stop + WORD_BYTES * len(missing)
-    ranges = ((stop, HOST_WINDOW[0]), (HIGH, CODE_END))
-    layout = lay_out(library, (name for name in called if name in known), ranges)
-    program = round_up(layout.used[1][1], ALIGNMENT)
+    layout = None
+    ends = (stop, HIGH)
+    if library is not None:
+        ranges = ((stop, HOST_WINDOW[0]), (HIGH, end))
+        layout = lay_out(library, (name for name in called if name in known), ranges)
+        ends = (layout.used[0][1], layout.used[1][1])
+    program = round_up(ends[0] if below else ends[1], ALIGNMENT)
     first = runtime(address, program)
+    if layout is None:
+        return Code(first, program, missing, None, None)
     outside = places(program) | {name: first.symbols[name] for name in PUBLIC}
     prefixed = (
         {STATIC + name: value for name, value in names.items()} for names in (outside, seeds())
     )
-    return Code(first, missing, layout, link(layout, *prefixed))
+    return Code(first, program, missing, layout, link(layout, *prefixed))
 
 
 def taken_names() -> frozenset[str]:

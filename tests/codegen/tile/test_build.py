@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,12 @@ from ipuopt.codegen.package import (
     read_package,
     violations,
 )
-from ipuopt.codegen.package.listing import linked_kernels, missing_kernels
+from ipuopt.codegen.package.listing import linked_kernels, missing_kernels, tile_programs
 from ipuopt.codegen.package.wire import to_bytes
 from ipuopt.codegen.phases import exchange_problem, phase_slice
 from ipuopt.codegen.rows import encode_rows
-from ipuopt.codegen.tile import build_package, taken_names
-from ipuopt.codegen.tile.room import Room, words_of
-from ipuopt.errors import InputError
+from ipuopt.codegen.tile import build, build_package, check_package, room, taken_names
+from ipuopt.codegen.tile.room import Room, RoomError, free_ranges, words_of
 from ipuopt.models.exchange import Solution
 from ipuopt.plan import Origin
 from ipuopt.program import StepKind
@@ -222,21 +221,62 @@ def test_symbols_and_regions(package: Package) -> None:
 
 
 def test_no_room() -> None:
-    room = Room(7, (bytes(8), b""), 4)
-    address = room.place(words_of(1, 2, 3))
-    assert room.place(words_of(1, 2, 3)) == address  # equal words are put once
-    assert room.place(words_of(9)) == address + 16
-    with pytest.raises(InputError, match="tile 7: found 40000 bytes of rows or host tables beside"):
-        room.place(np.arange(10_000, dtype=np.uint32))
-    with pytest.raises(InputError, match=r"tile 7: found 40000 bytes of code from 0x5c000"):
-        Room(7, (bytes(4), b""), 10_000)
+    memory = Room(7, (bytes(8), b""), 0x5C000, 16)
+    address = memory.place(words_of(1, 2, 3))
+    assert memory.place(words_of(1, 2, 3)) == address  # equal words are put once
+    assert memory.place(words_of(9)) == address + 16
+    message = "tile 7: found 40000 bytes of rows or host tables beside 44 of code, expected 63696 "
+    with pytest.raises(RoomError, match=message + "for all and at most 32688 in one piece"):
+        memory.place(np.arange(10_000, dtype=np.uint32))
+    with pytest.raises(RoomError, match=r"tile 7: found 40000 bytes of code from 0x5c000"):
+        Room(7, (bytes(4), b""), 0x5C000, 40_000)
 
 
 def test_programs_follow_linked_code() -> None:
-    room = Room(7, (bytes(8), bytes.fromhex("0102030405")), 4)
-    assert room.program == 0x5C008
-    segments = {segment.address: segment.data for segment in room.segments(words_of(6, 7))}
+    memory = Room(7, (bytes(8), bytes.fromhex("0102030405")), 0x5C008, 16)
+    segments = {segment.address: segment.data for segment in memory.segments(words_of(6, 7))}
     assert segments[0x5C000].hex() == "0102030405000000" + "0600000007000000" + 16 * "0"
+
+
+def test_programs_below_the_window_leave_one_range() -> None:
+    memory = Room(7, (bytes(8), b""), 0x4C018, 16)
+    assert memory.place(np.arange(10_000, dtype=np.uint32)) == 0x586E0
+    segments = {segment.address: segment.data for segment in memory.segments(words_of(6, 7))}
+    assert [*segments] == [0x4C010, 0x58000, 0x586E0]
+    assert segments[0x4C010].hex() == 16 * "0" + "0600000007000000" + 16 * "0"
+
+
+def test_elements_without_data_are_free(built: Built) -> None:
+    """Whole elements, and none beside data; those next to the support area go on from it."""
+    address = np.full(len(built.address), 0x90000)
+    shards = built.program.shards
+    one, other = (int(np.flatnonzero(shards.tile == tile)[0]) for tile in (1, 2))
+    address[one], address[other] = 0x6C000 - 4, 0x64000
+    ranges = free_ranges(replace(built, address=address))
+    assert ranges[0] == ranges[1471] == ((0x5C000, 0x80000 - 64),)
+    assert ranges[1] == ((0x5C000, 0x68000 - 64), (0x70000, 0x80000 - 64))
+    assert ranges[2] == ((0x5C000, 0x64000 - 64), (0x68000, 0x80000 - 64))
+
+
+def test_rows_find_room_where_it_is(
+    built: Built, package: Package, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Less room below 0x64000: rows go on above, or programs below the host's window."""
+    monkeypatch.setattr(build, "free_ranges", lambda _: [((0x5C000, 0x5C008),)] * 1472)
+    tight = build_package(built)
+    (program,) = {span.start for span in tile_programs(tight).values()}
+    assert 0x4C018 < program < 0x50000
+    assert check_package(built, tight) == ()
+    longest = max(map(len, tile_programs(package).values()))
+    stop = max(r.address + r.size for r in package.regions if r.physical_tile == ALL_TILES)
+    free = ((0x5C000, 0x5C000 + longest), (0x70000, 0x74000))
+    monkeypatch.setattr(build, "free_ranges", lambda _: [free] * 1472)
+    monkeypatch.setattr(room, "RUNTIME_END", 0x5C000)
+    monkeypatch.setattr(room, "HOST_WINDOW", (stop, 0))
+    spread = build_package(built)
+    rows = [r for r in spread.regions if r.name == "exchange row"]
+    assert rows and all(0x70000 <= row.address < 0x74000 for row in rows)
+    assert [*violations(spread), *load_violations(spread)] == []
 
 
 @pytest.fixture(scope="module")
