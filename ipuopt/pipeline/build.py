@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -69,8 +70,27 @@ class Found:
     cycles: IntArray
 
 
-def build(plan: Plan, limits: Limits, events: Events) -> Complete | None:
+@dataclass(frozen=True, slots=True)
+class _Scheduled:
+    """A checked schedule of a phase and its report."""
+
+    solution: exchange.Solution
+    report: SolveReport
+
+
+Keep = Callable[[Complete], None]
+"""Told of complete programs on the way to the last one."""
+
+
+def _forget(program: Complete) -> None:
+    del program
+
+
+def build(plan: Plan, limits: Limits, events: Events, keep: Keep = _forget) -> Complete | None:
     """Lower, place and schedule ``plan``; None when no addresses were found for it.
+
+    ``keep`` gets a program as soon as the plan is placed, and one after each phase: a run that has
+    to be cut off inside a phase loses that one alone.
 
     Raises
     ------
@@ -79,36 +99,39 @@ def build(plan: Plan, limits: Limits, events: Events) -> Complete | None:
     CheckError
         When tables, addresses or start events break a rule: a bug in the stage that made them.
     """
-    found = build_below(plan, limits, events, math.inf)
+    found = build_below(plan, limits, events, math.inf, keep)
     return None if found is None else found.program
 
 
-def build_below(plan: Plan, limits: Limits, events: Events, worth: float) -> Found | None:
+def build_below(
+    plan: Plan, limits: Limits, events: Events, worth: float, keep: Keep = _forget
+) -> Found | None:
     """As :func:`build`; ends as soon as the program cannot have fewer than ``worth`` cycles."""
     events.on_stage("placement")
     placed = _lower_and_place(plan, limits, heuristic=False)
     if placed is None:
         return None
-    phases = range(len(placed.program.phases))
+    problems = [_problem(placed, phase) for phase in range(len(placed.program.phases))]
+    done = [
+        _scheduled(problem, exchange.schedule_quickly(problem), heuristic=None)
+        for problem in problems
+    ]
     sizes = [_effort(placed.program, step) for step in placed.program.phases]
-    horizon = np.zeros(len(phases), dtype=np.int64)
-    if worth < math.inf:
-        horizon[:] = [exchange.lower_bound(_problem(placed, phase))[0] for phase in phases]
-    solutions, reports = [], []
-    for phase in phases:
-        cycles = step_cycles(plan, placed.program, horizon)
+    least = np.array([phase.report.bound for phase in done], dtype=np.int64)
+    for number, problem in enumerate(problems):
+        cycles = step_cycles(plan, placed.program, least)
         if cycles.sum() >= worth:
             return Found(None, cycles)
-        share = sizes[phase] / max(1.0, sum(sizes[phase:]))
-        problem = _problem(placed, phase)
+        keep(_assembled(placed, done))
+        share = sizes[number] / max(1.0, sum(sizes[number:]))
         events.on_stage(problem.name)
         # Counters end a repeatable search; a share of the time could only end it before them.
         part = limits if limits.deterministic else limits.within(limits.remaining_s() * share)
         solution, report = exchange.solve(problem, _named(part, problem.name))
-        solutions.append(solution)
-        reports.append(report)
-        horizon[phase] = exchange.horizon(problem, solution)
-    program = Complete(built=_assemble(placed, solutions), reports=(placed.report, *reports))
+        _refuse(problem.name, exchange.check(problem, solution))
+        done[number] = _better(done[number], _Scheduled(solution, report))
+        least[number] = exchange.horizon(problem, done[number].solution)
+    program = _assembled(placed, done)
     return Found(program, step_cycles(plan, placed.program, program.built.horizon))
 
 
@@ -132,25 +155,12 @@ def build_heuristic(plan: Plan, limits: Limits) -> Complete | None:
     placed = _lower_and_place(plan, limits, heuristic=True)
     if placed is None:
         return None
-    solutions, reports = [], []
+    done = []
     for phase in range(len(placed.program.phases)):
         problem = _problem(placed, phase)
         solution, horizon = exchange.schedule_heuristic(problem)
-        bound, source = exchange.lower_bound(problem)
-        solutions.append(solution)
-        reports.append(
-            SolveReport(
-                stage="exchange",
-                model=problem.name,
-                status=status_of(horizon, bound),
-                heuristic=horizon,
-                objective=horizon,
-                bound=bound,
-                bound_source=source,
-                unit="cycles",
-            )
-        )
-    return Complete(built=_assemble(placed, solutions), reports=(placed.report, *reports))
+        done.append(_scheduled(problem, solution, horizon))
+    return _assembled(placed, done)
 
 
 def total_cycles(built: Built) -> int:
@@ -233,22 +243,48 @@ def _problem(placed: Placed, phase: int) -> exchange.Problem:
     return exchange_problem(placed.program, placed.address, phase)
 
 
-def _assemble(placed: Placed, solutions: list[exchange.Solution]) -> Built:
-    """Put the schedules of all phases together; each passes its checker here."""
-    horizon = np.zeros(len(solutions), dtype=np.int64)
-    for phase, solution in enumerate(solutions):
-        problem = _problem(placed, phase)
-        _refuse(problem.name, exchange.check(problem, solution))
-        horizon[phase] = exchange.horizon(problem, solution)
-    starts = [solution.start for solution in solutions]
-    return Built(
+def _scheduled(
+    problem: exchange.Problem, solution: exchange.Solution, heuristic: int | None
+) -> _Scheduled:
+    """A schedule that no search has made; it passes its checker here."""
+    _refuse(problem.name, exchange.check(problem, solution))
+    horizon = exchange.horizon(problem, solution)
+    bound, source = exchange.lower_bound(problem)
+    report = SolveReport(
+        stage="exchange",
+        model=problem.name,
+        status=status_of(horizon, bound),
+        heuristic=heuristic,
+        objective=horizon,
+        bound=bound,
+        bound_source=source,
+        unit="cycles",
+    )
+    return _Scheduled(solution, report)
+
+
+def _better(first: _Scheduled, searched: _Scheduled) -> _Scheduled:
+    """What the search found, unless it had less time than the first schedule needs to be better."""
+    horizon, report = first.report.objective, searched.report
+    if horizon is None or report.objective is None or report.objective <= horizon:
+        return searched
+    status = status_of(horizon, report.bound)
+    return _Scheduled(first.solution, replace(report, objective=horizon, status=status, terms={}))
+
+
+def _assembled(placed: Placed, done: Sequence[_Scheduled]) -> Complete:
+    """Put the checked schedules of all phases together."""
+    starts = [phase.solution.start for phase in done]
+    horizon = [phase.report.objective for phase in done]
+    built = Built(
         plan=placed.plan,
         program=placed.program,
         address=placed.address,
         boundary=placed.boundary,
         start=np.concatenate(starts) if starts else np.zeros(0, dtype=np.int64),
-        horizon=horizon,
+        horizon=np.array(horizon, dtype=np.int64),
     )
+    return Complete(built=built, reports=(placed.report, *(phase.report for phase in done)))
 
 
 def _refuse(what: str, violations: tuple[tuple[str, str], ...]) -> None:

@@ -12,18 +12,17 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field, replace
 
-from ipuopt.errors import CheckError, InfeasibleError
+from ipuopt.errors import InfeasibleError
 from ipuopt.limits import Limits
 from ipuopt.models import mapping
 from ipuopt.models.mapping.corrections import Corrections
 from ipuopt.models.mapping.problem import Solution
 from ipuopt.models.mapping.space import Space
 from ipuopt.pipeline.build import Complete, build_below, least_cycles, step_cycles
-from ipuopt.pipeline.programs import checked_plan
-from ipuopt.pipeline.state import Search
-from ipuopt.plan import ConversionStep, Plan
+from ipuopt.pipeline.programs import checked_plan, keep
+from ipuopt.pipeline.state import Search, State
 from ipuopt.program import IntArray
-from ipuopt.report import SolveReport, gap_of, status_of
+from ipuopt.report import gap_of
 
 logger = logging.getLogger(__name__)
 
@@ -48,14 +47,15 @@ class Plans:
     """
 
     search: Search
+    state: State
     space: Space
     corrections: Corrections
     lowered: set[tuple[int, ...]] = field(default_factory=set)
 
     @classmethod
-    def of(cls, search: Search, space: Space) -> Plans:
+    def of(cls, search: Search, state: State, space: Space) -> Plans:
         """Nothing is known yet but prices."""
-        return cls(search, space, Corrections(space))
+        return cls(search, state, space, Corrections(space))
 
     def first(self, solution: Solution) -> Solution:
         """The plan that comes first once those before it are lowered; ``solution`` without time."""
@@ -108,7 +108,7 @@ class Plans:
         """Program of a plan; None if it is not better than ``worth`` cycles."""
         plan = checked_plan(self.search.workload, self.space, solution)
         try:
-            found = build_below(plan, limits, self.search.events, worth)
+            found = build_below(plan, limits, self.search.events, worth, self._keep)
         except InfeasibleError as error:
             logger.info("a plan of %d cycles cannot be built: %s", plan.cost, error)
             found = None
@@ -119,6 +119,9 @@ class Plans:
         self._learn(solution, found.cycles)
         return found.program
 
+    def _keep(self, program: Complete) -> None:
+        keep(self.search, self.state, program)
+
     def _learn(self, solution: Solution, cycles: IntArray) -> None:
         self.lowered.add(solution.labels)
         self.corrections.learn(solution, cycles)
@@ -126,29 +129,3 @@ class Plans:
     def _refuse(self, solution: Solution) -> None:
         self.lowered.add(solution.labels)
         self.corrections.refuse(solution)
-
-
-def with_plan(report: SolveReport, plan: Plan) -> SolveReport:
-    """The report on a mapping of which ``plan`` was built.
-
-    Raises
-    ------
-    CheckError
-        If the bound is above the cost of that plan.
-    """
-    if plan.cost == report.objective:
-        return report
-    if report.bound is not None and report.bound > plan.cost:
-        message = f"mapping bound {report.bound} above the checked plan of {plan.cost} cycles"
-        raise CheckError("mapping", (("bound", message),), {"plan": plan.to_json()})
-    conversions = sum(
-        sum(step.terms.values()) for step in plan.steps if isinstance(step, ConversionStep)
-    )
-    note = f"a plan of {report.objective} cycles takes longer once it is built"
-    return replace(
-        report,
-        objective=plan.cost,
-        status=status_of(plan.cost, report.bound),
-        terms={"operations": plan.cost - conversions, "conversions": conversions},
-        run=replace(report.run, note="; ".join(filter(None, [report.run.note, note]))),
-    )

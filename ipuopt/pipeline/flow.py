@@ -17,16 +17,18 @@ from ipuopt.models.mapping.space import Space, build_space
 from ipuopt.options import SolveOptions, Solver, SpaceKind
 from ipuopt.pipeline.attempts import ROOM_BYTES, Attempts, first_complete
 from ipuopt.pipeline.build import Complete, build, build_heuristic
-from ipuopt.pipeline.corrected import Plans, with_plan
+from ipuopt.pipeline.corrected import Plans
 from ipuopt.pipeline.levers import with_tiles
 from ipuopt.pipeline.peer import search_peer
 from ipuopt.pipeline.programs import (
     CRASHES,
     build_programs,
     checked_plan,
-    keep_heuristic,
+    go_on,
+    keep,
     publish,
     refuse_plan,
+    shortest,
 )
 from ipuopt.pipeline.state import Search, State, bound_of, limit_of, result_of
 from ipuopt.plan import Plan
@@ -106,10 +108,9 @@ def solve(
             except InfeasibleError as error:
                 told = with_tiles(error.explanation, workload, limits)
                 raise InfeasibleError(told) from error
-    complete = [program for program in (state.main, state.heuristic) if program is not None]
-    if not complete:
+    best = shortest(state)
+    if best is None:
         raise LimitError(f"{workload.name}: no program was complete when the search ended")
-    best = min(complete, key=lambda program: program.cycles)
     if state.main is not None and best is not state.main:
         events.on_message("the program built from heuristics alone is the shortest; it is kept")
     _refuse_contradiction(bound_of(search, state), best)
@@ -148,9 +149,7 @@ def _search(search: Search, state: State) -> None:
     try:
         _improve(search, state, space, beam)
     except CRASHES as error:
-        if state.heuristic is None:
-            raise
-        keep_heuristic(state, error)
+        go_on(state, error)
     assert state.report is not None
     state.report = replace(
         state.report,
@@ -175,7 +174,7 @@ def _improve(search: Search, state: State, space: Space, beam: mapping.Solution 
         return  # another program would take as long again as this one
     exact = search.options.solver is not Solver.HEURISTIC
     if solution is not None and (exact or state.heuristic is None):
-        plans = Plans.of(search, space)
+        plans = Plans.of(search, state, space)
         if exact:
             solution = plans.first(solution)
         attempts = _attempts(search, state, space, solution, exact=exact)
@@ -184,9 +183,8 @@ def _improve(search: Search, state: State, space: Space, beam: mapping.Solution 
             raise _unplaced(search, attempts)
         if exact and state.main is not None:
             if attempts.space is not space:
-                plans = Plans.of(search, attempts.space)
+                plans = Plans.of(search, state, attempts.space)
             state.main = plans.best(attempts.solution, state.main, report.bound)
-            state.report = with_plan(report, state.main.built.plan)
 
 
 def _unsearched(search: Search, space: Space, beam: mapping.Solution) -> SolveReport:
@@ -202,7 +200,9 @@ def _attempts(
 
     def build_one(where: Space, candidate: mapping.Solution) -> Complete | None:
         plan = checked_plan(search.workload, where, candidate)
-        return build(plan, limits, events) if exact else build_heuristic(plan, limits)
+        if not exact:
+            return build_heuristic(plan, limits)
+        return build(plan, limits, events, lambda program: keep(search, state, program))
 
     def solve_again(where: Space) -> tuple[mapping.Solution | None, bool]:
         events.on_message("a plan could not be placed; the mapping is solved without it")

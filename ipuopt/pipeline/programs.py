@@ -9,7 +9,7 @@ from ipuopt.errors import CheckError
 from ipuopt.models.mapping.check_plan import check_plan
 from ipuopt.models.mapping.problem import Solution
 from ipuopt.models.mapping.space import Space
-from ipuopt.pipeline.build import build, build_heuristic
+from ipuopt.pipeline.build import Complete, build, build_heuristic
 from ipuopt.pipeline.state import Search, State, result_of
 from ipuopt.plan import Plan
 from ipuopt.report import Limit
@@ -34,17 +34,25 @@ def build_programs(search: Search, state: State, plan: Plan) -> None:
         state.heuristic = build_heuristic(plan, search.limits)
         publish(search, state)
         if state.heuristic is None or not search.limits.expired():
-            state.main = build(plan, search.limits, search.events)
+            state.main = build(
+                plan, search.limits, search.events, lambda program: keep(search, state, program)
+            )
     except CRASHES as error:
-        if state.heuristic is None:
-            raise
-        keep_heuristic(state, error)
+        go_on(state, error)
 
 
-def keep_heuristic(state: State, error: BaseException) -> None:
-    """Go on without the solver that failed; the reports say so."""
+def go_on(state: State, error: Exception) -> None:
+    """Go on without the solver that failed; the reports say so.
+
+    Raises
+    ------
+    Exception
+        ``error``, if there is no program.
+    """
+    if shortest(state) is None:
+        raise error
     what = f"{type(error).__name__}: {error}".rstrip(": ")
-    logger.error("a solver failed (%s); the program built from heuristics is kept", what)
+    logger.error("a solver failed (%s); the shortest program so far is kept", what)
     logger.debug("the error was raised here", exc_info=error)
     state.crashed = True
     if state.report is not None:
@@ -53,12 +61,26 @@ def keep_heuristic(state: State, error: BaseException) -> None:
         state.report = replace(state.report, limit=Limit.SOLVER, run=run)
 
 
+def keep(search: Search, state: State, program: Complete) -> None:
+    """Keep and hand out a program of the solvers if it is shorter than those before it."""
+    if state.main is None or program.cycles < state.main.cycles:
+        state.main = program
+        publish(search, state)
+
+
 def publish(search: Search, state: State) -> None:
-    """Hand out a complete program before the search is over, in case it has to be cut off."""
-    if state.heuristic is not None:
+    """Hand out the shortest program before the search is over, in case it has to be cut off."""
+    best = shortest(state)
+    if best is not None:
         limit = Limit.TIME  # a program that is used before the end was cut off by its limit
-        result = result_of(search, state, state.heuristic, limit)
+        result = result_of(search, state, best, limit)
         search.events.on_result(replace(result, repeatable=False))
+
+
+def shortest(state: State) -> Complete | None:
+    """The shortest program so far."""
+    complete = [program for program in (state.main, state.heuristic) if program is not None]
+    return min(complete, key=lambda program: program.cycles, default=None)
 
 
 def checked_plan(workload: Workload, space: Space, solution: Solution) -> Plan:

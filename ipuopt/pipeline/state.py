@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ipuopt.errors import CheckError
 from ipuopt.events import Events
 from ipuopt.limits import Limits
 from ipuopt.options import SolveOptions, SpaceKind
 from ipuopt.pipeline.build import Complete
-from ipuopt.report import Limit, SolveReport
+from ipuopt.plan import ConversionStep, Plan
+from ipuopt.report import Limit, SolveReport, status_of
 from ipuopt.result import Result, Total
 from ipuopt.watch import Watch
 from ipuopt.workload.model import Workload
@@ -53,6 +55,8 @@ class State:
 def result_of(search: Search, state: State, best: Complete, limit: Limit | None) -> Result:
     """Result that holds ``best`` and everything known about the search."""
     report, heuristic = state.report, state.heuristic
+    if report is not None and search.options.space is SpaceKind.FULL:
+        report = with_plan(report, best.built.plan)
     reports = (() if report is None else (report,)) + best.reports
     cut = state.cut or search.limits.remaining_s() == 0.0
     disturbed = cut or state.crashed or search.watch.reason is not None
@@ -90,3 +94,29 @@ def limit_of(search: Search, state: State, reports: tuple[SolveReport, ...]) -> 
     if search.limits.remaining_s() == 0.0 or Limit.TIME in stopped:
         return Limit.TIME
     return min(stopped, default=None)
+
+
+def with_plan(report: SolveReport, plan: Plan) -> SolveReport:
+    """The report on the mapping for a program of ``plan``.
+
+    Raises
+    ------
+    CheckError
+        If the bound is above the cost of that plan.
+    """
+    if plan.cost == report.objective:
+        return report
+    if report.bound is not None and report.bound > plan.cost:
+        message = f"mapping bound {report.bound} above the checked plan of {plan.cost} cycles"
+        raise CheckError("mapping", (("bound", message),), {"plan": plan.to_json()})
+    conversions = sum(
+        sum(step.terms.values()) for step in plan.steps if isinstance(step, ConversionStep)
+    )
+    note = f"no program of the plan of {report.objective} cycles is as short"
+    return replace(
+        report,
+        objective=plan.cost,
+        status=status_of(plan.cost, report.bound),
+        terms={"operations": plan.cost - conversions, "conversions": conversions},
+        run=replace(report.run, note="; ".join(filter(None, [report.run.note, note]))),
+    )

@@ -68,7 +68,12 @@ from __future__ import annotations
 
 from ipuopt.models.exchange.bounds import lower_bound
 from ipuopt.models.exchange.check import check, horizon
-from ipuopt.models.exchange.heuristics import append_only, insert_in_order, schedule_heuristic
+from ipuopt.models.exchange.heuristics import (
+    append_only,
+    insert_in_order,
+    schedule_heuristic,
+    schedule_quickly,
+)
 from ipuopt.models.exchange.problem import MAX_WORDS, Problem, Solution
 from ipuopt.models.exchange.solve import solve
 
@@ -82,5 +87,6 @@ __all__ = [
     "insert_in_order",
     "lower_bound",
     "schedule_heuristic",
+    "schedule_quickly",
     "solve",
 ]

@@ -108,6 +108,12 @@ def insert_in_order(problem: Problem, order: IntArray) -> Solution:
     return Solution(start, problem.paired)
 
 
+def schedule_quickly(problem: Problem) -> Solution:
+    """A schedule at once, by :func:`quick_starts`."""
+    start = quick_starts(instance(problem), lower_bound(problem)[0])
+    return Solution(start, problem.paired)
+
+
 def schedule_heuristic(problem: Problem) -> tuple[Solution, int]:
     """The baseline and its horizon in events."""
     phase = instance(problem)
