@@ -53,6 +53,9 @@ def test_all_fit(
     tmp_path: Path,
 ) -> None:
     """Writes the table of ``docs/benchmarks.md`` to ``fits.md``."""
+    small = Problem.of("compile", [4, 4, 8, 4], [0, 2, 0, 3], [3, 5, 2, 6], 16)
+    place(small, Limits(threads=2), solver=False)
+    place(problems["B"], Limits(threads=2).within(FIT_S), solver=False, nodes=1)
     titles = "instance | buffers | first fit | greedy by size | hill climb | MiniMalloc s | ours s"
     lines = [f"| {titles} |", "|---" * 7 + "|"]
     seconds = []

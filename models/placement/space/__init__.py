@@ -22,7 +22,9 @@ Objective    least height :math:`h`
 Bounds       load: bytes that live together; bytes of a set of buffers that live together above the
              lowest address that any of them may have (:mod:`~ipuopt.models.placement.space.bounds`);
              clique: bytes of buffers of which no two may meet, by (S1) or (S5), whether or not they
-             live together (:mod:`~ipuopt.models.placement.space.cliques`); time window: buffers that
+             live together (:mod:`~ipuopt.models.placement.space.cliques`); energy: bytes of a range
+             that buffers must occupy wherever their windows let them lie
+             (:mod:`~ipuopt.models.placement.space.energy`); time window: buffers that
              live in a few neighbouring sections, when a search has exhausted all their placements
              (:mod:`~ipuopt.models.placement.space.proof`)
 

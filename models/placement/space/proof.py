@@ -9,6 +9,7 @@ import numpy as np
 
 from ipuopt.models.placement.space.bounds import load_bound
 from ipuopt.models.placement.space.cliques import clique_bound
+from ipuopt.models.placement.space.energy import overloaded
 from ipuopt.models.placement.space.heuristics import quick
 from ipuopt.models.placement.space.instance import Instance, build
 from ipuopt.models.placement.space.problem import Problem
@@ -39,7 +40,7 @@ def verdict(problem: Problem, height: int, nodes: int, expired: Callable[[], boo
     limit = height // instance.unit
     if instance.leaves_out(limit) or load_bound(instance) > limit:
         return Verdict(FAILED, 0)
-    if clique_bound(instance) > limit:
+    if clique_bound(instance) > limit or overloaded(instance, limit):
         return Verdict(FAILED, 0)
     tables = tables_of(instance)
     if tables is None:

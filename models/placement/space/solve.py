@@ -13,6 +13,7 @@ from ipuopt.models.placement.space.bounds import load_bound
 from ipuopt.models.placement.space.check import check, height
 from ipuopt.models.placement.space.cliques import clique_bound
 from ipuopt.models.placement.space.conflict import Conflict, by_load, by_search
+from ipuopt.models.placement.space.energy import energy_bound
 from ipuopt.models.placement.space.heuristics import Packing, climb, quick
 from ipuopt.models.placement.space.instance import Instance, build
 from ipuopt.models.placement.space.portfolio import STAGE, Portfolio
@@ -102,6 +103,11 @@ def place(
     limits.on_bound(STAGE, bound * instance.unit)
     if bound > most or instance.leaves_out(most):
         return _infeasible(instance, bound, source, limits, begin, narrow)
+    energy = energy_bound(instance, bound, most)
+    if energy > most:
+        return _infeasible(instance, bound, "energy", limits, begin, narrow)
+    if energy > bound:
+        bound, source = energy, "energy"
     tables = tables_of(instance)
     if tables is None:
         return _one_pass(instance, bound, most, limits, begin)

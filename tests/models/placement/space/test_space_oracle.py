@@ -15,6 +15,7 @@ from ipuopt.models.placement.space import Problem, check, place
 from ipuopt.models.placement.space.bounds import load_bound
 from ipuopt.models.placement.space.buffers_file import read_buffers
 from ipuopt.models.placement.space.check import height
+from ipuopt.models.placement.space.energy import energy_bound
 from ipuopt.models.placement.space.exact import Model
 from ipuopt.models.placement.space.heuristics import climb, orders, packing
 from ipuopt.models.placement.space.instance import Instance, build
@@ -56,6 +57,8 @@ def rich_problem(seed: int) -> Problem:
         low[1] = random.integers(0, 5)
     if random.random() < 0.2:
         high[2] = random.integers(3, 9)
+    if random.random() < 0.1:  # all in one range
+        low[:], high[:] = 2, random.integers(5, 9)
     alignment = random.choice([1, 1, 2, 4], count) if random.random() < 0.5 else low + 1 - low
     if random.random() < 0.2:  # a fixed address
         low[3] = random.integers(0, 3) * alignment[3]
@@ -205,6 +208,8 @@ def assert_all_agree(problem: Problem, best: int | None) -> None:
     bound = load_bound(instance) * instance.unit
     proven, _ = first_bound(instance)
     assert best is None or bound <= proven * instance.unit <= best
+    energy = energy_bound(instance, bound // instance.unit, HIGHEST // instance.unit)
+    assert best is None or energy * instance.unit <= best
     assert_windows_agree(instance, best)
     tables = tables_of(instance)
     assert tables is not None

@@ -11,6 +11,7 @@ from ipuopt.limits import Limits
 from ipuopt.models.placement.space import Problem, check, place
 from ipuopt.models.placement.space.bounds import load_bound
 from ipuopt.models.placement.space.cliques import clique_bound
+from ipuopt.models.placement.space.energy import energy_bound
 from ipuopt.models.placement.space.instance import build
 from ipuopt.models.placement.space.proof import Windows, verdict
 from ipuopt.models.placement.space.race import Race
@@ -47,6 +48,28 @@ def test_clique_of_buffers_that_never_live_together(element_bytes: int, least: i
     tight = place(replace(problem, capacity=least - 1), Limits(deterministic=True))
     assert tight.report.status is SolveStatus.INFEASIBLE
     assert tight.conflict is not None and tight.conflict.buffers.tolist() == [0, 1, 2]
+
+
+def fenced(high: int) -> Problem:
+    """Three of 3 bytes in bytes 2 to ``high`` - 1, one anywhere, all at once."""
+    problem = Problem.of("fenced", [3, 3, 3, 4], [0, 0, 0, 0], [1, 1, 1, 1])
+    low, end = problem.low.copy(), problem.high.copy()
+    low[:3], end[:3] = 2, high
+    return replace(problem, low=low, high=end)
+
+
+def test_energy_of_a_range_proves_what_no_load_does() -> None:
+    """Nine bytes do not fit into eight; into nine they do, and the fourth lies above them."""
+    tight = build(fenced(10))
+    assert load_bound(tight) == 13 and energy_bound(tight, 13, 99) == 100
+    answer = place(fenced(10), Limits(deterministic=True))
+    assert answer.report.status is SolveStatus.INFEASIBLE
+    assert answer.report.bound_source == "energy"
+    assert answer.conflict is not None and answer.conflict.buffers.tolist() == [0, 1, 2]
+    wide = place(fenced(11), Limits(deterministic=True))
+    assert wide.report.objective == 15 == wide.report.bound
+    assert energy_bound(build(fenced(11)), 13, 99) == 15
+    assert wide.report.bound_source == "energy"
 
 
 def wedged(steps: int) -> Problem:
