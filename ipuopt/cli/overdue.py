@@ -23,7 +23,6 @@ INTERRUPT_GRACE_S, NOTHING_GRACE_S = 10.0, 2.0
 """Seconds that a run has after the first interrupt: to improve a program that is complete, to
 complete the first one."""
 
-NO_PROGRAM_IN_TIME = "the limit was reached before any program was complete"
 INTERRUPTED = "interrupted before any program was complete"
 
 
@@ -40,11 +39,19 @@ class Overdue(Generic[T]):
         :func:`time.monotonic` at the start of the command.
     time_limit_s
         Limit of the whole command; None for no limit.
+    missing
+        What there is not without a result, for messages.
     """
 
-    def __init__(self, started: float, time_limit_s: float | None) -> None:
+    def __init__(
+        self,
+        started: float,
+        time_limit_s: float | None,
+        missing: str = "before any program was complete",
+    ) -> None:
         self.result: T | None = None
-        self._message = NO_PROGRAM_IN_TIME
+        self._missing = missing
+        self._message = f"the limit was reached {missing}"
         self._latest = self._latest_first = float("inf")
         if time_limit_s is not None:
             allowed = started + (1 + GRACE_SHARE) * time_limit_s
@@ -60,7 +67,7 @@ class Overdue(Generic[T]):
         latest = time.monotonic() + grace_s
         if latest < self._latest:
             self._latest = self._latest_first = latest
-            self._message = INTERRUPTED
+            self._message = f"interrupted {self._missing}"
 
     def check(self) -> None:
         """Raise :class:`OverdueError` once the wait is over."""

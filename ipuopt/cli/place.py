@@ -82,22 +82,28 @@ def place(
 
         if output is not None:
             check_file(output, "CSV file with offsets", _has_offsets, force=force)
-        file = read_buffers(buffers)
-        overdue: Overdue[Answer] = Overdue(started, options.time_limit_s)
+        overdue: Overdue[Answer] = Overdue(
+            started, options.time_limit_s, "before any placement was found"
+        )
         watch = Watch(interrupts.requested, options.memory_limit_bytes)
         limits = limits_of_search(options, shown.events(watch), started)
 
+        read: list[BuffersFile] = []
+
         def work() -> Answer:
-            return _place(file, most, limits, options, overdue)
+            read.append(read_buffers(buffers))
+            return _place(read[0], most, limits, options, overdue)
 
         try:
             answer, late = last_result(work, shown, interrupts, overdue, str(buffers))
+        except InputError:
+            raise  # names the file, too
         except Error as error:
             return fail(f"{buffers}: {error}", error.exit_code)
         code = exit_code(answer, options.gap, fits=most is not None)
         if interrupts.requested():
             code = interrupts.exit_code
-        outcome = PlaceOutcome(buffers, file, answer, settings, most)
+        outcome = PlaceOutcome(buffers, read[0], answer, settings, most)
         text = outcome.csv()
         if output is not None and text:
             replace_file(output, text.encode())
@@ -140,10 +146,15 @@ def _capacity(text: str | None) -> int | None:
     """Bytes of ``--capacity``; None without it."""
     if text is None:
         return None
+    from ipuopt.models.placement.space.problem import MAX_NUMBER
+
     try:
-        return size_bytes(text)
+        most = size_bytes(text)
     except ValueError as error:
         raise InputError(f"--capacity: found {text!r}, expected {error}") from None
+    if most > MAX_NUMBER:
+        raise InputError(f"--capacity: found {text!r}, expected at most {MAX_NUMBER} bytes")
+    return most
 
 
 def _has_offsets(begin: bytes) -> bool:

@@ -93,14 +93,16 @@ class PlaceOutcome:
         if len(owners) > NAMED:
             named += f" and {len(owners) - NAMED} more"
         count = f"{len(owners)} buffer{'s' if len(owners) > 1 else ''}"
+        need = "need" if len(owners) > 1 else "needs"
         if conflict.step is None:
             least = "" if conflict.minimal else " (fewer may be enough)"
             where = "at all"
             if self.capacity is not None:
                 where = f"in {conflict.free} bytes, with a load of {conflict.demand}"
-            return f"proven not to fit: {count} ({named}){least} have no placement {where}"
+            have = "have" if len(owners) > 1 else "has"
+            return f"proven not to fit: {count} ({named}){least} {have} no placement {where}"
         return (
-            f"proven not to fit: in step {conflict.step}, {count} need {conflict.demand} of "
+            f"proven not to fit: in step {conflict.step}, {count} {need} {conflict.demand} of "
             f"{conflict.free} bytes ({named})"
         )
 

@@ -251,6 +251,8 @@ class _Reader:
 
     def _spans(self, lower: int, upper: int, size: int, gaps: str, inclusive: int) -> list[Span]:
         """The life of a buffer without its gaps; what lies outside of the life is no gap."""
+        if not gaps:
+            return [(lower, upper, 0, size)] if lower < upper and size else []
         taken = sorted(self._gap(text, size, inclusive) for text in gaps.split())
         taken = [gap for gap in taken if gap[0] < gap[1]]
         overlap = any(one[1] > other[0] for one, other in itertools.pairwise(taken))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import heapq
+from bisect import bisect, insort
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +14,7 @@ from ipuopt.models.placement.space.problem import Problem, Solution
 Violations = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _Span:
+class _Span(NamedTuple):
     """Steps in which a buffer reserves the bytes ``first`` to ``last`` from its address on."""
 
     begin: int
@@ -38,9 +39,9 @@ def _spans(problem: Problem) -> list[_Span]:
     return sorted(spans)
 
 
-def _reserving(problem: Problem) -> list[bool]:
+def _reserving(problem: Problem, spans: list[_Span]) -> list[bool]:
     """Whether each buffer ever reserves anything: empty ones do not."""
-    owners = {span.owner for span in _spans(problem)}
+    owners = {span.owner for span in spans}
     return [buffer in owners for buffer in range(len(problem))]
 
 
@@ -53,7 +54,8 @@ def _element(problem: Problem, address: int) -> int:
 def height(problem: Problem, solution: Solution) -> int:
     """Least height that holds all buffers; 0 if all are empty."""
     tops = solution.address + problem.size_bytes + problem.guard_bytes
-    return max((int(tops[b]) for b, real in enumerate(_reserving(problem)) if real), default=0)
+    real = _reserving(problem, _spans(problem))
+    return max((int(tops[b]) for b in range(len(problem)) if real[b]), default=0)
 
 
 def check(problem: Problem, solution: Solution) -> Violations:
@@ -62,10 +64,12 @@ def check(problem: Problem, solution: Solution) -> Violations:
         return (("S3", f"{solution.address.shape} addresses for {len(problem)} buffers"),)
     start = solution.address
     stop = start + problem.size_bytes + problem.guard_bytes
-    real = _reserving(problem)
-    found = _own(problem, start) + _aliases(problem, start)
     spans = _spans(problem)
-    found += _overlaps(problem, start, spans) + _in_holes(problem, start, spans)
+    real = _reserving(problem, spans)
+    found = _own(problem, start) + _aliases(problem, start)
+    if not _disjoint(problem, start, spans):
+        found += _overlaps(problem, start, spans)
+    found += _in_holes(problem, start, spans)
     for one, other in problem.apart.tolist():
         if one != other and real[one] and real[other]:
             upper, lower = (one, other) if start[one] >= start[other] else (other, one)
@@ -111,6 +115,29 @@ def _in_holes(problem: Problem, start: IntArray, spans: list[_Span]) -> list[tup
         ("S6", f"buffer {b} at {start[b]} reaches the hole [{begin}, {end})")
         for b, begin, end in sorted(reached)
     ]
+
+
+def _disjoint(problem: Problem, start: IntArray, spans: list[_Span]) -> bool:
+    """Whether (S1) holds for certain: each range that begins to live lies between two live ones.
+
+    Ranges of aliases may overlap, so that they leave it open.
+    """
+    if np.any(problem.alias >= 0):
+        return False
+    address = start.tolist()
+    ends: list[tuple[int, int, int]] = []  # heap of ends, with the range that ends
+    live: list[tuple[int, int]] = []  # sorted ranges
+    for span in spans:
+        while ends and ends[0][0] <= span.begin:
+            _, low, high = heapq.heappop(ends)
+            del live[bisect(live, (low, high)) - 1]
+        low, high = address[span.owner] + span.first, address[span.owner] + span.last
+        at = bisect(live, (low, high))
+        if (at > 0 and live[at - 1][1] > low) or (at < len(live) and live[at][0] < high):
+            return False
+        insort(live, (low, high))
+        heapq.heappush(ends, (span.end, low, high))
+    return True
 
 
 def _overlaps(problem: Problem, start: IntArray, spans: list[_Span]) -> list[tuple[str, str]]:

@@ -178,6 +178,18 @@ def test_capacity() -> None:
     assert answer["status"] == "infeasible" and answer["conflict"]["buffers"] == ["a", "c"]
 
 
+def test_capacity_0_and_the_greatest_numbers() -> None:
+    outcome = place(PLAIN, "--capacity", "0")
+    assert outcome.exit_code == 3
+    assert "in step 0, 1 buffer needs 8 of 0 bytes (c 8)" in outcome.stderr
+    assert place("id,lower,upper,size\na,0,3,0\n", "--capacity", "0").exit_code == 0
+    most = 1 << 53
+    huge = f"id,lower,upper,size\na,{-most},{most},{most}\n"
+    assert place(huge).exit_code == 0
+    outcome = place(huge + f"b,0,1,{most}\n")
+    assert outcome.exit_code == 3 and f"2 buffers need {2 * most} of {most} bytes" in outcome.stderr
+
+
 def test_proof_by_search_names_few_buffers() -> None:
     """10 bytes of 12 are needed, but the fixed buffer leaves pieces of 4 only; c is not to blame."""
     text = "id,lower,upper,size,offset\nc,3,5,12,-1\na,0,3,4,4\nb,1,2,6,-1\n"
@@ -200,7 +212,17 @@ def test_files_and_their_protection() -> None:
     assert run(main, ["place", "plain.csv", "-o", "plain.csv", "--force", *flags]).exit_code == 0
 
 
-@pytest.mark.parametrize("flag", [("--capacity", "x"), ("--capacity", "-1"), ("--solver", "highs")])
+@pytest.mark.parametrize(
+    "flag",
+    [
+        ("--capacity", "x"),
+        ("--capacity", "-1"),
+        ("--capacity", "nan"),
+        ("--capacity", "9007199254740994"),
+        ("--capacity", "99999999999999999999999"),
+        ("--solver", "highs"),
+    ],
+)
 def test_bad_flags(flag: tuple[str, str]) -> None:
     outcome = place(PLAIN, *flag)
     assert outcome.exit_code == 2 and flag[0] in outcome.stderr
