@@ -77,6 +77,9 @@ def check_package(built: Built, package: Package) -> tuple[Violation, ...]:
     if rules:
         return tuple(rules)
     images = {image.physical_tile: image for image in package.tiles}
+    absent = [tile for tile in PHYSICAL.tolist() if tile not in images]
+    if absent:
+        return (("program", f"tile {absent[0]}: found no image, expected one of every tile"),)
     found = [*_code(built, images), *_data(built, package)]
     executed, wrong = _executed(built, package, images)
     found += wrong
@@ -90,9 +93,11 @@ def check_package(built: Built, package: Package) -> tuple[Violation, ...]:
 
 def _words(image: TileImage, address: int, size: int) -> WordArray | None:
     """Words of a tile's segments, if they hold them."""
+    if address % WORD_BYTES or size % WORD_BYTES:
+        return None
     for segment in image.segments:
         start = address - segment.address
-        if 0 <= start and start + size <= len(segment.data) and start % WORD_BYTES == 0:
+        if 0 <= start and start + size <= len(segment.data):
             return np.frombuffer(segment.data[start : start + size], "<u4")
     return None
 

@@ -68,6 +68,25 @@ def test_rules(built: Built, package: Package) -> None:
     assert ("rule", "found 1471 tiles, expected a multiple of 64 (rule L)") in found
 
 
+def test_tiles_that_are_missing(built: Built, package: Package) -> None:
+    regions = tuple(r for r in package.regions if r.physical_tile >= 64)
+    kept = [tile.physical_tile for tile in package.tiles[64:]]
+
+    def held(slices: Slices) -> Slices:
+        inside = np.isin(slices.tile, kept)
+        columns = (slices.tile, slices.address, slices.file_offset, slices.size)
+        return Slices(*(column[inside] for column in columns))
+
+    bindings = {
+        kind: tuple(replace(b, slices=held(b.slices)) for b in getattr(package, kind))
+        for kind in ("inputs", "weights", "outputs")
+    }
+    fewer = replace(package, tiles=package.tiles[64:], regions=regions, **bindings)
+    ((label, message),) = check_package(built, fewer)
+    assert label == "program"
+    assert message == f"tile {FIRST}: found no image, expected one of every tile"
+
+
 def test_rows_with_another_event(built: Built, package: Package) -> None:
     """The first word of a row waits or sends one event more or less."""
     row = row_of(package, FIRST)
