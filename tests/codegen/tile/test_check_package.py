@@ -77,7 +77,7 @@ def test_tiles_that_are_missing(built: Built, package: Package) -> None:
         columns = (slices.tile, slices.address, slices.file_offset, slices.size)
         return Slices(*(column[inside] for column in columns))
 
-    bindings = {
+    bindings: dict[str, Any] = {
         kind: tuple(replace(b, slices=held(b.slices)) for b in getattr(package, kind))
         for kind in ("inputs", "weights", "outputs")
     }
