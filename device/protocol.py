@@ -91,11 +91,13 @@ class Session(Protocol):
     def close(self) -> None:
         """Release the device; a second time it does nothing."""
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> None: ...
+    ) -> None:
+        self.close()

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Self
-
 import numpy as np
 
 from ipuopt.codegen.package import HostCall, Package
 from ipuopt.device import code
 from ipuopt.device.calls import Bytes, fetch_last, find_call, stream
 from ipuopt.device.machine import Machine
+from ipuopt.device.protocol import Session
 from ipuopt.errors import CheckError, InputError
 from ipuopt.layout import IntArray
 
 
-class Simulator:
+class Simulator(Session):
     """A package that is loaded into simulated tiles; see :class:`~ipuopt.device.protocol.Session`.
 
     Parameters
@@ -89,17 +87,6 @@ class Simulator:
     def close(self) -> None:
         """Give the memory back."""
         self._machine = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _grant(self) -> None:
         """Let all tiles pass the synchronisation at which they wait, up to the next one."""

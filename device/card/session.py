@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import mmap
 from contextlib import ExitStack
-from types import TracebackType
-from typing import Self
 
 from ipuopt.codegen.package import HostCall, Package
 from ipuopt.device.calls import Bytes, fetch_last, find_call, stream
@@ -14,7 +12,7 @@ from ipuopt.device.card.pages import Pages, fence
 from ipuopt.device.card.postmortem import explained
 from ipuopt.device.card.waits import Clock, SystemClock, Timeouts, Waits
 from ipuopt.device.card.window import CONTEXTS, STATE, Window
-from ipuopt.device.protocol import Device
+from ipuopt.device.protocol import Device, Session
 from ipuopt.errors import DeviceError, InputError
 from ipuopt.layout import IntArray
 from ipuopt.target.constants import WORD_BYTES
@@ -23,7 +21,7 @@ _SUPERVISOR = 3
 _WORKERS = (1 << 2 * CONTEXTS) - 1 - _SUPERVISOR
 
 
-class CardSession:
+class CardSession(Session):
     """The host's side of a program on a card; see :class:`~ipuopt.device.protocol.Session`.
 
     Parameters
@@ -151,17 +149,6 @@ class CardSession:
     def _check_started(self) -> None:
         if not self._pages:
             raise InputError("session: found it closed or not started, expected a started one")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _arena(pages: tuple[tuple[int, int], ...]) -> tuple[Pages, dict[int, int]]:

@@ -94,7 +94,7 @@ def test_damaged_files_give_a_loader_or_one_line(
     random = np.random.default_rng(3)
     whole = make_elf([(0x4C000, bytes(range(64)))])
     path = tmp_path / "loader.elf"
-    for _ in range(400):
+    for _ in range(150):
         content = bytearray(whole)
         for at in random.integers(0, len(content), 3).tolist():
             content[at] = int(random.integers(0, 256))

@@ -157,6 +157,25 @@ def test_a_mark_that_is_never_used(
     assert card.attached == {}
 
 
+def test_a_restoration_that_fails(
+    fake: Any, card: Any, package: Package, secondary_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What follows it is done all the same."""
+    card.faults.mark = 0
+    store = card.write32
+
+    def refuse(offset: int, value: int) -> None:
+        if value == 0x20820A:
+            raise DeviceError("fake: found no answer, expected one")
+        store(offset, value)
+
+    monkeypatch.setattr(card, "write32", refuse)
+    with pytest.raises(DeviceError, match="no answer") as error:
+        loaded(fake, card, package, secondary_file)
+    assert "batch 1 of 23" in str(error.value.__context__)
+    assert card.trace[-1] == ("detach", 0)
+
+
 def test_a_buffer_that_cannot_be_attached(
     fake: Any, card: Any, package: Package, secondary_file: Path
 ) -> None:
