@@ -42,12 +42,18 @@ def stacked(size: IntArray, step: int | IntArray, extents: int = 1) -> IntArray:
     return demand
 
 
+def reserving(problem: Problem) -> BoolArray:
+    """Which buffers are not empty, shape ``(buffers,)``."""
+    real: BoolArray = (problem.size_bytes > 0) & (problem.live_start < problem.live_stop)
+    return real
+
+
 def counted(problem: Problem) -> BoolArray:
     """Buffers that the loads count, shape ``(buffers,)``: none that is empty, of aliases the largest.
 
     What bounds a part of the buffers bounds them all.
     """
-    real: BoolArray = (problem.size_bytes > 0) & (problem.live_start < problem.live_stop)
+    real = reserving(problem)
     alone = problem.alias < 0
     group = np.where(alone, -1 - np.arange(len(problem)), problem.alias)
     order = np.lexsort((-problem.reserved_bytes * real, group))
@@ -157,6 +163,15 @@ def _whole_buffers(problem: Problem, low: int, above: int) -> _Proof | None:
     return None
 
 
+def owners_of(
+    problem: Problem, buffers: IntArray, names: Sequence[str]
+) -> tuple[tuple[str, int], ...]:
+    """Names and bytes of the largest of some buffers, for messages."""
+    size = problem.reserved_bytes[buffers]
+    largest = buffers[np.lexsort((buffers, -size))[:MOST_OWNERS]]
+    return tuple((names[buffer], int(problem.reserved_bytes[buffer])) for buffer in largest)
+
+
 def explain(
     problem: Problem,
     names: Sequence[str],
@@ -185,7 +200,6 @@ def explain(
     if proof is None:
         return None
     size = problem.reserved_bytes[proof.buffers]
-    order = proof.buffers[np.lexsort((proof.buffers, -size))[:MOST_OWNERS]]
     step = f"step {proof.step}"
     if proof.step < len(steps):
         step += f" ({steps[proof.step]})"
@@ -198,7 +212,7 @@ def explain(
         demand=proof.demand,
         capacity=proof.capacity,
         unit="bytes",
-        owners=tuple((names[buffer], int(problem.reserved_bytes[buffer])) for buffer in order),
+        owners=owners_of(problem, proof.buffers, names),
         levers=proof.levers,
         parts=parts,
     )

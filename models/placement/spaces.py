@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ipuopt.errors import MOST_OWNERS, Infeasibility
+from ipuopt.errors import Infeasibility
 from ipuopt.limits import Limits
 from ipuopt.models.placement import space
-from ipuopt.models.placement.bounds import load
-from ipuopt.models.placement.problem import BoolArray, IntArray, Problem, Solution
+from ipuopt.models.placement.bounds import load, owners_of, reserving
+from ipuopt.models.placement.problem import IntArray, Problem, Solution
 from ipuopt.models.placement.space.problem import MAX_NUMBER
 from ipuopt.report import SolveStatus
 from ipuopt.target.memory import INTERLEAVED_BASE, INTERLEAVED_ELEMENT, STANDARD_ELEMENT
@@ -74,12 +74,6 @@ def separable(problem: Problem) -> bool:
     return whole and above >= 0 and regions.low_stop <= INTERLEAVED_BASE
 
 
-def _reserving(problem: Problem) -> BoolArray:
-    """Which buffers are not empty, shape ``(buffers,)``."""
-    result: BoolArray = (problem.size_bytes > 0) & (problem.live_start < problem.live_stop)
-    return result
-
-
 def _lift(problem: Problem) -> int:
     """Bytes by which the upper range of standard memory moves up in its address space.
 
@@ -126,7 +120,7 @@ def interleaved_space(problem: Problem, apart: IntArray, boundary: int) -> space
     chosen = np.flatnonzero(problem.interleaved == 1)
     regions = problem.regions
     made = _space(problem, chosen, apart, 0, min(boundary, regions.high_stop))
-    real = _reserving(problem)[chosen]
+    real = reserving(problem)[chosen]
     return replace(made, low=np.where(real, np.maximum(made.low, regions.high_start), made.low))
 
 
@@ -136,7 +130,7 @@ def standard_space(problem: Problem, apart: IntArray, boundary: int) -> space.Pr
     regions, lift = problem.regions, _lift(problem)
     made = _space(problem, chosen, apart, lift, max(0, regions.high_stop) + lift)
     below = regions.low_stop - made.guard_bytes
-    real = _reserving(problem)[chosen]  # the region does not concern what is empty
+    real = reserving(problem)[chosen]  # the region does not concern what is empty
     executable = real & (problem.executable[chosen] == 1)
     between = np.array([[regions.low_stop, boundary + lift]])
     return replace(
@@ -252,14 +246,12 @@ def _bound(problem: Problem, interleaved: space.Answer, limits: Limits, *, solve
 
 def explain_refuted(problem: Problem, refuted: Refuted, names: Sequence[str]) -> Infeasibility:
     """The proof for people; ``names`` of all buffers of the problem."""
-    size = problem.reserved_bytes[refuted.buffers]
-    largest = refuted.buffers[np.lexsort((refuted.buffers, -size))[:MOST_OWNERS]]
     return Infeasibility(
         where=f"{problem.name}: {refuted.kind} buffers, in each of their placements",
         demand=refuted.demand,
         capacity=refuted.capacity,
         unit="bytes",
-        owners=tuple((names[b], int(problem.reserved_bytes[b])) for b in largest),
+        owners=owners_of(problem, refuted.buffers, names),
         levers=("more tiles for the largest values",),
     )
 

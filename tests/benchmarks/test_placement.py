@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import ipuopt
 from ipuopt.codegen.lower import lower
 from ipuopt.codegen.phases import exchange_problem
 from ipuopt.limits import Limits
@@ -31,6 +32,9 @@ Record = Callable[[str, object], None]
 
 PHASE_S = 60.0
 """Seconds for each phase of each placement."""
+
+OWN_S = 240.0
+"""Seconds to find our plan, place it and schedule it."""
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -66,6 +70,18 @@ def schedule(program: Program, address: IntArray, phase: int) -> Scheduled:
     assert exchange.check(problem, solution) == ()
     assert report.bound is not None
     return Scheduled(exchange.horizon(problem, solution), report.bound, report.bound_source)
+
+
+def test_own_plan_has_no_conflicts(record_property: Record) -> None:
+    """Our plan of the same workload: every tile placed, and none with words left."""
+    workload = ipuopt.load(EXAMPLES / "siglip-mlp.yaml")
+    result = ipuopt.solve(workload, ipuopt.SolveOptions(time_limit_s=OWN_S))
+    words = program_conflict_words(result.built.program, result.built.address)
+    report = next(report for report in result.reports if report.stage == "placement")
+    record_property("footprint (bytes)", report.objective)
+    record_property("bound (bytes)", report.bound)
+    record_property("conflict words", words)
+    assert words == 0
 
 
 def test_conflicts_of_the_peer_plan(tmp_path: Path, record_property: Record) -> None:
