@@ -15,15 +15,19 @@ RUNNING, ENDED, SYNC, ANSWERED, COUNTED, TRAP, ROW, CALLED = range(8)
 """States of a tile: at code; at address 0; at a ``sync`` of several tiles; at a local one with answers
 that are still to be given; at one for words from the host; at a trap; at the first word of a row; at
 code that is watched, just called."""
-(NO_INSTRUCTION, NO_MEMORY, NO_CODE, FORBIDDEN, ENDLESS, UNANSWERED, FULL) = range(8, 15)
+(NO_INSTRUCTION, NO_MEMORY, NO_CODE, FORBIDDEN, ENDLESS, UNANSWERED, FULL, UNKNOWN) = range(8, 16)
 """What stops a tile: a word that is no instruction; an access outside memory or off a word; a program
 counter outside executable memory; an instruction that has no place there; too many instructions; a
-second ``sans`` before the first is done; more words for the host than a batch has."""
-EXIT, LAUNCH = 15, 16
+second ``sans`` before the first is done; more words for the host than a batch has; a special
+register that no source names."""
+EXIT, LAUNCH = 16, 17
 """Ends of a stretch of code inside a tile: a worker's, and a launch of workers."""
 SPECIALS = 256
 MOST_WORDS = 4096
 """Words that a tile may send to the host in one batch: 1024 of data, headers and requests."""
+_NAMED = np.zeros(SPECIALS, np.bool_)
+_NAMED[[0x20, *range(0x21, 0x27), 0x31, 0x33, 0x50, 0x70]] = True  # isa.md
+_NAMED[[0xA0, 0xA1, 0xA3, 0xA4, 0xA6, 0xA7]] = True  # ipu21.md 4
 _MASK = 0xFFFFFFFF
 _WORKER_BASE, _CONTEXT = 0x21, 1
 COUNTER = 0x60
@@ -172,6 +176,8 @@ def _stretch(
             elif name != d.PUT_A and name != d.URAND64:
                 return FORBIDDEN, pc
         elif name == d.PUT:
+            if not _NAMED[x[0]]:
+                return UNKNOWN, pc
             specials[x[0]] = m[x[1]]
         elif name == d.RUNALL:
             return LAUNCH, following

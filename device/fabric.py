@@ -72,6 +72,7 @@ def run_phase(
         state[i, k.POINTER], state[i, k.LAST], state[i, k.LAST_OFF] = -1, -1, -1
         state[i, k.DONE], state[i, k.PENDING], state[i, k.AT], state[i, k.SINCE] = -1, -1, -1, -1
         state[i, k.ACTIVE], state[i, k.PAIR], state[i, k.BEFORE] = NEUTRAL, NEUTRAL, NEUTRAL
+        state[i, k.AHEAD], state[i, k.WITH_WORD], state[i, k.OPENED] = -1, -1, -1
         state[i, k.FORMAT_PLAN :] = -1
         if i < count:
             state[i, k.PC], state[i, k.ROW] = rows[i], tiles[i] // 64

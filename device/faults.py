@@ -21,7 +21,10 @@ FAULTS: Mapping[int, tuple[str, str]] = {
     marks.SILENT: ("window", "found no word from tile {0} in its window, expected one an event"),
     marks.OVERLAP: ("window", "found a second message of tile {0} in one window, expected one"),
     marks.NO_POINTER: ("pointer", "found a word from tile {0}, expected a pointer before it"),
-    marks.MOVED: ("pointer", "found a pointer inside a message of tile {0}, expected it before"),
+    marks.STRAY: (
+        "pointer",
+        "found a pointer at an event at which no message is due to be written",
+    ),
     marks.BAD_POINTER: ("memory", "found a pointer to {0:#x}, expected an address in memory"),
     marks.CLASH: ("element", "found a send and a receive in element {0}, expected one access"),
     marks.FETCH_CLASH: ("element", "found data in element {0} of the row, expected others"),
@@ -52,6 +55,7 @@ STOPS: Mapping[int, tuple[str, str]] = {
     code.NO_CODE: ("code", "found the program counter outside executable memory"),
     code.FORBIDDEN: ("code", "found an instruction that has no place there"),
     code.ENDLESS: ("code", "found code without an end"),
+    code.UNKNOWN: ("code", "found a special register that no source names"),
     code.UNANSWERED: ("step", "found a second sans before the first is answered"),
     code.FULL: ("host", "found more words for the host than a batch has"),
 }

@@ -107,6 +107,8 @@ def _apply(
         if way == 0:
             state[k.LAST_OFF] = event
     elif control[k.PIC] == 0:
+        if state[k.PENDING] >= 0:
+            return k.STRAY, 0
         state[k.PENDING] = control[k.PIC_VALUE]
     control[k.PIC] = -1
     if control[k.XPIC] >= 0:

@@ -212,6 +212,10 @@ class Machine:
         busy = tiles[self.specials[tiles, special.INCOMING_MUX] != special.NEUTRAL]
         if len(busy):
             raise _error("mux", f"tile {busy[0]}: found a source selected before the phase")
+        count = self.specials[tiles, special.DOWN_COUNT]
+        if (count != 1).any():
+            at = np.argmax(count != 1)
+            raise _error("step", f"tile {tiles[at]}: found a down-count of {count[at]}, expected 1")
         bases = self.specials[tiles][:, [special.INCOMING_BASE, special.OUTGOING_BASE]]
         done = np.zeros(len(tiles), np.int64)
         rows = self.place[tiles]

@@ -27,7 +27,7 @@ FINE = 0
     SILENT,
     OVERLAP,
     NO_POINTER,
-    MOVED,
+    STRAY,
     BAD_POINTER,
     CLASH,
     FETCH_CLASH,
@@ -58,8 +58,9 @@ QUEUE = 256
 FIRST, ITEMS, WAYS = 8, 4, 3
 """Marks of what leaves a tile: first of its message, 8 bytes, directions (as in ``send``)."""
 (PC, LEFT, ADDRESS, CONTROL, SENDING, OPENS, READ, AT, POINTER, ACTIVE, HEAD, TAIL, LAST, DONE,
- PENDING, ROW, PAIR, BEFORE, SINCE, PAIR_HEAD, PAIR_TAIL, HOLDS, FORMAT, LAST_OFF,
- FORMAT_PLAN) = range(25)  # fmt: skip
+ PENDING, ROW, PAIR, BEFORE, SINCE, PAIR_HEAD, PAIR_TAIL, HOLDS, OPENED, AHEAD,
+ WITH_WORD, FORMAT, LAST_OFF,
+ FORMAT_PLAN) = range(28)  # fmt: skip
 FORMAT_LATENCY = 2
 """Events from "format on" to the first item that is written (ipu21.md 3.2)."""
 FORMAT_SLOTS = FORMAT_LATENCY + 1

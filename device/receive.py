@@ -77,16 +77,17 @@ def receive(
         if fault != k.FINE:
             return fault, 0
     if state[k.PENDING] >= 0:
-        inside = heard > 0 and heard & k.FIRST == 0
-        if inside and not _short_next(state, queue[k.WORDS_OF], event):
-            return k.MOVED, source
-        if not inside:
-            state[k.POINTER] = state[k.PENDING]
-            state[k.PENDING] = -1
-        due = state[k.PENDING] if inside else state[k.POINTER]
-        address = due * WORD_BYTES + bases[0]
+        address = state[k.PENDING] * WORD_BYTES + bases[0]
         if address < BASE or address >= STOP:
             return k.BAD_POINTER, address
+        if heard & k.FIRST:
+            if state[k.AHEAD] != event:
+                state[k.WITH_WORD] = event
+            state[k.POINTER], state[k.PENDING] = state[k.PENDING], -1
+        elif _opens_next(state, queue[k.WORDS_OF], event):
+            state[k.AHEAD] = event + 1
+        else:
+            return k.STRAY, source
     if heard == 0:
         return k.FINE, 0
     if state[k.POINTER] < 0:
@@ -131,6 +132,9 @@ def _hear(
             heard = _heard(flag, before, t, late - time[before, t], way)
             if heard > 0 and heard & k.FIRST == 0:
                 return k.CUT, before, 0
+            if _stray(state, event):
+                return k.STRAY, before, 0
+        state[k.OPENED] = event
         state[k.ACTIVE] = queue[head % k.QUEUE, 1]
         state[k.HEAD] = head + 1
         switches = True
@@ -153,17 +157,19 @@ def _hear(
 
 
 @inner_kernel
-def _short_next(state: IntArray, queue: IntArray, event: int) -> bool:
-    """Whether a window of 52 words begins at the next event: its pointer is due at this one.
+def _opens_next(state: IntArray, queue: IntArray, event: int) -> bool:
+    """Whether a window begins at the next event."""
+    head = state[k.HEAD]
+    return bool(head < state[k.TAIL] and queue[head % k.QUEUE, 0] == event + 1)
 
-    On row 0 the end of that window is not known yet.
-    """
-    head, tail = state[k.HEAD], state[k.TAIL]
-    if head >= tail or queue[head % k.QUEUE, 0] != event + 1:
-        return False
-    if head + 1 == tail:
-        return True
-    return bool(queue[(head + 1) % k.QUEUE, 0] == event + 1 + k.EARLY_POINTER_WORDS)
+
+@inner_kernel
+def _stray(state: IntArray, event: int) -> bool:
+    """Whether the pointer of a window that ends was set at an event of windows of another length."""
+    opened = state[k.OPENED]
+    if event - opened == k.EARLY_POINTER_WORDS:
+        return bool(state[k.WITH_WORD] == opened)
+    return bool(state[k.AHEAD] == opened)
 
 
 @inner_kernel
