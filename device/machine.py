@@ -18,7 +18,7 @@ from ipuopt.device import code, fabric, marks, packets
 from ipuopt.device.decode import Words
 from ipuopt.device.faults import FAULTS, STOPS
 from ipuopt.device.ledger import Ledger
-from ipuopt.errors import CheckError
+from ipuopt.errors import CheckError, InputError
 from ipuopt.layout import IntArray
 from ipuopt.target import registers as special
 from ipuopt.target.constants import SYNC_CYCLES, TILES, WORD_BYTES
@@ -178,7 +178,10 @@ class Machine:
         if name is None:
             raise _error("code", f"tile {tile}: found a trap at {self.place[tile]:#x}")
         arguments = self._arguments(tile)
-        act(name, arguments, self.memory[tile].view(np.uint8), BASE)
+        try:
+            act(name, arguments, self.memory[tile].view(np.uint8), BASE)
+        except InputError as error:
+            raise _error("memory", f"tile {tile}: {error}") from None
         self._charge(tile, name, arguments)
         self._return(tile)
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ipuopt.codegen.package import Package, TileImage
 from ipuopt.layout import ROW_MAJOR, ROWS, AxisTiling, Layout, MemoryClass
 from ipuopt.models.exchange import Problem, Solution
 from ipuopt.options import SolveOptions
@@ -127,15 +128,46 @@ def browser() -> Iterator[Any]:
         started.close()
 
 
-@pytest.fixture(scope="session")
-def elf() -> Any:
-    """The module ``elf.py``, which writes small ELF objects."""
-    spec = importlib.util.spec_from_file_location("elf", Path(__file__).with_name("elf.py"))
+def _module(name: str) -> Any:
+    """A module that lies here and is no test."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="session")
+def elf() -> Any:
+    """The module ``elf.py``, which writes small ELF objects."""
+    return _module("elf")
+
+
+@pytest.fixture(scope="session")
+def interpreter() -> Any:
+    """The module ``interpreter.py``, which runs code word by word."""
+    return _module("interpreter")
+
+
+@pytest.fixture(scope="session")
+def changes() -> Any:
+    """The module ``changes.py``, which changes single words of packages."""
+    return _module("changes")
+
+
+@pytest.fixture(scope="session")
+def make_tile(interpreter: Any) -> Callable[[], Any]:
+    """``make_tile()``: a tile whose code is run word by word."""
+    make: Callable[[], Any] = interpreter.Tile
+    return make
+
+
+@pytest.fixture(scope="session")
+def traced(interpreter: Any) -> Callable[[Package, TileImage], tuple[Any, Any]]:
+    """``traced(package, image)``: what the code of a tile does, and the tile at its end."""
+    run: Callable[[Package, TileImage], tuple[Any, Any]] = interpreter.traced
+    return run
 
 
 @pytest.fixture(scope="session")

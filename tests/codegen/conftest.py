@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -441,16 +437,3 @@ class Toolbox:
 @pytest.fixture(scope="session")
 def tools() -> Toolbox:
     return Toolbox()
-
-
-@pytest.fixture(scope="session")
-def make_tile() -> Callable[[], Any]:
-    """``make_tile()``: a tile whose code is run word by word, see ``interpreter.py``."""
-    path = Path(__file__).with_name("interpreter.py")
-    spec = importlib.util.spec_from_file_location("codegen_interpreter", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    make: Callable[[], Any] = module.Tile
-    return make

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from ipuopt.result import Built
 from ipuopt.target.fabric import PHYSICAL
 from ipuopt.target.memory import EXECUTABLE_END, LOADABLE_END, SUPPORT_END
 
-MakeTile = Callable[[], Any]
+Traced = Callable[[Package, TileImage], tuple[Any, Any]]
 
 
 def test_it_can_be_loaded(package: Package) -> None:
@@ -72,56 +72,12 @@ def test_bindings(built: Built, package: Package) -> None:
             assert held <= int(built.program.shards.size_bytes[shards].sum())
 
 
-@dataclass
-class Trace:
-    """What a tile did, in order: kernel calls, rows, host transfers."""
-
-    events: list[tuple[str, Any]] = field(default_factory=list)
-    hosted: int = 0
-
-
-def traced(package: Package, image: TileImage, make_tile: MakeTile) -> tuple[Trace, Any]:
-    tile, trace = make_tile(), Trace()
-    for segment in image.segments:
-        words = np.frombuffer(segment.data, "<u4").tolist()
-        words += [0] * ((segment.memory_size - len(segment.data)) // 4)
-        tile.store(segment.address, words)
-    for address in range(0x50000, 0x52000, 4):
-        tile.memory[address] = 0
-
-    def kernel(name: str) -> Callable[[list[int]], None]:
-        return lambda registers: trace.events.append((name, registers[2:10]))
-
-    def row(address: int, size: int) -> Callable[[list[int]], None]:
-        return lambda registers: trace.events.append(("row", tile.load(address, size // 4)))
-
-    def host(registers: list[int]) -> None:
-        trace.hosted += 1
-
-    symbols = dict(package.symbols)
-    for name in missing_kernels(package):
-        tile.hooks[symbols[name]] = kernel(name)
-    tile.hooks[symbols["ipu_stack_static_idle_row"]] = row(symbols["ipu_stack_static_idle_row"], 4)
-    tile.hooks[symbols["ipu_stack_static_copy_u32"]] = lambda registers: None
-    tile.hooks[symbols["ipu_stack_static_sample_cycle"]] = lambda registers: trace.events.append(
-        ("sample", registers[2])
-    )
-    for region in package.regions:
-        if region.physical_tile == image.physical_tile:
-            if region.name == "exchange row":
-                tile.hooks[region.address] = row(region.address, region.size)
-            elif region.name == "host exchange program":
-                tile.hooks[region.address] = host
-    tile.run(image.entry_point, {})
-    return trace, tile
-
-
 @pytest.mark.parametrize("physical", [*PHYSICAL[:8].tolist(), 4, 1471])
 def test_every_tile_does_what_the_tables_say(
-    built: Built, package: Package, make_tile: MakeTile, physical: int
+    built: Built, package: Package, traced: Traced, physical: int
 ) -> None:
     program = built.program
-    trace, tile = traced(package, package.tiles[physical], make_tile)
+    trace, tile = traced(package, package.tiles[physical])
     (logical,) = np.flatnonzero(physical == PHYSICAL).tolist()
     events = iter(trace.events)
     phase = 0
@@ -172,7 +128,7 @@ def _slices(package: Package) -> list[Any]:
     return [binding.slices for binding in bindings]
 
 
-def test_cycle_samples(built: Built, package: Package, make_tile: MakeTile) -> None:
+def test_cycle_samples(built: Built, package: Package, traced: Traced) -> None:
     """One before each step, one behind the last, at one address on all tiles, and two around all."""
     sampled = build_package(built, profile=True)
     assert [*violations(sampled), *load_violations(sampled)] == []
@@ -189,8 +145,8 @@ def test_cycle_samples(built: Built, package: Package, make_tile: MakeTile) -> N
         assert binding.slices.size.tolist() == [4] * len(tiles)
     for plan, size in zip(sampled.profile, cycles.slices.size.tolist(), strict=True):
         assert size == 4 * (len(plan.steps) + 1)
-        trace, _ = traced(sampled, sampled.tiles[plan.physical_tile], make_tile)
-        plain, _ = traced(package, package.tiles[plan.physical_tile], make_tile)
+        trace, _ = traced(sampled, sampled.tiles[plan.physical_tile])
+        plain, _ = traced(package, package.tiles[plan.physical_tile])
         unsampled = [event for event in trace.events if event[0] != "sample"]
         assert [name for name, _ in unsampled] == [name for name, _ in plain.events]
         events = iter(trace.events)
@@ -208,7 +164,7 @@ def test_cycle_samples(built: Built, package: Package, make_tile: MakeTile) -> N
         assert all(
             0 < events <= horizon for events, horizon in zip(done, built.horizon, strict=True)
         )
-    trace, _ = traced(sampled, sampled.tiles[4], make_tile)  # not of the program
+    trace, _ = traced(sampled, sampled.tiles[4])  # not of the program
     assert "sample" not in {name for name, _ in trace.events}
 
 
@@ -301,9 +257,7 @@ def library(package: Package, elf: Any, tmp_path_factory: pytest.TempPathFactory
     return read_library([path], taken_names())
 
 
-def test_linked_kernels(
-    built: Built, package: Package, library: Library, make_tile: MakeTile
-) -> None:
+def test_linked_kernels(built: Built, package: Package, library: Library, traced: Traced) -> None:
     """Programs call the bodies, which may lie on both sides of the host window."""
     linked = build_package(built, library)
     assert [*violations(linked), *load_violations(linked)] == []
@@ -328,8 +282,8 @@ def test_linked_kernels(
             encode("setzi", 0, 8 * (number + 1))[0].to_bytes(4, "little")
         )
         assert own > 0
-        _, tile = traced(linked, image, make_tile)
-        called = {name for name, _ in traced(package, package.tiles[physical], make_tile)[0].events}
+        _, tile = traced(linked, image)
+        called = {name for name, _ in traced(package, package.tiles[physical])[0].events}
         noted = {
             name
             for name, address in linked.symbols

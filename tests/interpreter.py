@@ -9,8 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from ipuopt.codegen.isa import disassemble
+from ipuopt.codegen.package import Package, TileImage
+from ipuopt.codegen.package.listing import missing_kernels
 
 MASK = 0xFFFFFFFF
 STOP = 0
@@ -116,3 +121,67 @@ class Tile:
                     raise AssertionError(other)
             pc = following
         raise AssertionError("the code does not end")
+
+
+@dataclass
+class Trace:
+    """What a tile did, in order.
+
+    Attributes
+    ----------
+    events
+        Kernel calls with $m2 to $m9, rows with their words, cycle samples with their address.
+    hosted
+        Transfers with the host.
+    copies
+        $m2 to $m4 of every call of the runtime's copy loop.
+    specials
+        Special registers at every row and transfer with the host.
+    """
+
+    events: list[tuple[str, Any]] = field(default_factory=list)
+    hosted: int = 0
+    copies: list[list[int]] = field(default_factory=list)
+    specials: list[dict[int, int]] = field(default_factory=list)
+
+
+def traced(package: Package, image: TileImage) -> tuple[Trace, Tile]:
+    """Run the code of a tile from its entry to its end; nothing moves but what the code itself stores."""
+    tile, trace = Tile(), Trace()
+    for segment in image.segments:
+        words = np.frombuffer(segment.data, "<u4").tolist()
+        words += [0] * ((segment.memory_size - len(segment.data)) // 4)
+        tile.store(segment.address, words)
+    for address in range(0x50000, 0x52000, 4):
+        tile.memory[address] = 0
+
+    def kernel(name: str) -> Callable[[list[int]], None]:
+        return lambda registers: trace.events.append((name, registers[2:10]))
+
+    def row(address: int, size: int) -> Callable[[list[int]], None]:
+        def enter(registers: list[int]) -> None:
+            trace.events.append(("row", tile.load(address, size // 4)))
+            trace.specials.append(dict(tile.specials))
+
+        return enter
+
+    def host(registers: list[int]) -> None:
+        trace.hosted += 1
+        trace.specials.append(dict(tile.specials))
+
+    symbols = dict(package.symbols)
+    for name in missing_kernels(package):
+        tile.hooks[symbols[name]] = kernel(name)
+    tile.hooks[symbols["ipu_stack_static_idle_row"]] = row(symbols["ipu_stack_static_idle_row"], 4)
+    tile.hooks[symbols["ipu_stack_static_copy_u32"]] = lambda m: trace.copies.append(m[2:5])
+    tile.hooks[symbols["ipu_stack_static_sample_cycle"]] = lambda m: trace.events.append(
+        ("sample", m[2])
+    )
+    for region in package.regions:
+        if region.physical_tile == image.physical_tile:
+            if region.name == "exchange row":
+                tile.hooks[region.address] = row(region.address, region.size)
+            elif region.name == "host exchange program":
+                tile.hooks[region.address] = host
+    tile.run(image.entry_point, {})
+    return trace, tile
