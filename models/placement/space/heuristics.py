@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipuopt.compiled import inner_kernel, kernel
+from ipuopt.compiled import inner_kernel, kernel, small_kernel
 from ipuopt.models.placement.problem import IntArray
 from ipuopt.models.placement.space.shape import Tables
 from ipuopt.models.placement.space.state import FAR, Shape, aligned, pushed, row_of
@@ -22,6 +22,15 @@ class Packing:
 
     start: IntArray
     height: int
+
+
+Room = tuple[IntArray, IntArray]
+"""Scratch of a construction: as many entries as a block may have neighbours, and one."""
+
+
+def _room(shape: Shape) -> Room:
+    entries = len(shape.edge) + 1
+    return np.empty(entries, np.int64), np.empty(entries, np.int64)
 
 
 @inner_kernel
@@ -73,23 +82,21 @@ def _fit(
     return found
 
 
-@kernel
-def construct(
+@inner_kernel
+def _construct(
     p: Shape,
     order: IntArray,
     low: IntArray,
     hole: IntArray,
     size: IntArray,
     best: bool,
+    room: Room,
     start: IntArray,
 ) -> int:
     """Place the blocks in ``order``; fills ``start``, returns the height, or FAR if one fails."""
-    start[:] = -1
-    begin = np.empty(len(p.edge) + 1, dtype=np.int64)
-    end = np.empty(len(p.edge) + 1, dtype=np.int64)
+    begin, end = room
     for block in range(len(low)):
-        if hole[block]:
-            start[block] = low[block]
+        start[block] = low[block] if hole[block] else -1
     height = 0
     for block in order:
         if hole[block]:
@@ -102,6 +109,28 @@ def construct(
     return height
 
 
+@small_kernel
+def construct(
+    p: Shape,
+    order: IntArray,
+    low: IntArray,
+    hole: IntArray,
+    size: IntArray,
+    best: bool,
+    room: Room,
+    start: IntArray,
+) -> int:
+    """As :func:`_construct`, for calls from Python."""
+    return _construct(p, order, low, hole, size, best, room, start)
+
+
+@inner_kernel
+def _copy(source: IntArray, target: IntArray) -> None:
+    """One by one: the code of an assignment between slices takes seconds to compile."""
+    for at in range(len(source)):
+        target[at] = source[at]
+
+
 @kernel
 def _climb(
     p: Shape,
@@ -111,29 +140,35 @@ def _climb(
     goal: int,
     trials: int,
     random: IntArray,
+    room: Room,
+    moved: IntArray,
+    trial_start: IntArray,
     order: IntArray,
     start: IntArray,
 ) -> int:
-    """Move blocks within ``order`` as long as the height does not grow; see :func:`climb`."""
+    """Move blocks within ``order`` as long as the height does not grow; see :func:`climb`.
+
+    ``random`` holds the state of the draws and three draws; ``moved`` and ``trial_start`` are
+    scratch.
+    """
     count = len(order)
-    moved, trial_start = order.copy(), start.copy()
-    draws = np.empty(3, dtype=np.int64)
-    height = construct(p, order, low, hole, size, False, start)
+    best = trials < 0  # a literal has a type of its own, for which all would be compiled again
+    height = _construct(p, order, low, hole, size, best, room, start)
     for _ in range(trials):
         if height <= goal:
             break
-        for k in range(3):
+        for k in range(1, 4):
             random[0] = (random[0] * 6364136223846793005 + 1442695040888963407) & (FAR * 4 - 1)
-            draws[k] = random[0] >> 24
-        source, target = draws[0] % count, draws[1] % count
-        if draws[2] & 1:  # a block that reaches the top, or fits nowhere
+            random[k] = random[0] >> 24
+        source, target = random[1] % count, random[2] % count
+        if random[3] & 1:  # a block that reaches the top, or fits nowhere
             for at in range(count):
                 block = order[(at + source) % count]
                 if start[block] < 0 or start[block] + size[block] >= height:
                     source = (at + source) % count
                     break
-            target = draws[1] % (source + 1)
-        moved[:] = order
+            target = random[2] % (source + 1)
+        _copy(order, moved)
         block = order[source]
         while source > target:
             moved[source] = moved[source - 1]
@@ -142,10 +177,11 @@ def _climb(
             moved[source] = moved[source + 1]
             source += 1
         moved[target] = block
-        trial = construct(p, moved, low, hole, size, False, trial_start)
+        trial = _construct(p, moved, low, hole, size, best, room, trial_start)
         if trial <= height:
             height = trial
-            order[:], start[:] = moved, trial_start
+            _copy(moved, order)
+            _copy(trial_start, start)
     return height
 
 
@@ -170,7 +206,8 @@ def packing(tables: Tables, order: IntArray, best: bool) -> Packing | None:
     """One construction; None if a block fits nowhere."""
     instance = tables.instance
     start = np.zeros(len(instance), dtype=np.int64)
-    height = construct(tables.shape, order, instance.low, instance.hole, instance.size, best, start)
+    columns = instance.low, instance.hole, instance.size
+    height = construct(tables.shape, order, *columns, best, _room(tables.shape), start)
     return None if height == FAR else Packing(start, instance.height(start))
 
 
@@ -202,13 +239,14 @@ def climb(
     ``expired``.
     """
     instance = tables.instance
-    if not len(instance):
+    if not len(instance) or (found is not None and found.height <= goal):
         return found
     order = orders(tables)["greedy by size"]
     if found is not None:
         order = np.argsort(found.start, kind="stable")
     start = np.zeros(len(instance), dtype=np.int64)
-    random = np.array([seed * 2 + 1], dtype=np.int64)
+    random = np.array([seed * 2 + 1, 0, 0, 0], dtype=np.int64)
+    room, moved, trial_start = _room(tables.shape), np.empty_like(order), np.empty_like(start)
     chunk = max(1, min(CHUNK, CHUNK_EDGES // (1 + len(tables.shape.edge))))
     for done in range(0, trials, chunk):
         moves = min(chunk, trials - done)
@@ -220,6 +258,9 @@ def climb(
             goal,
             moves,
             random,
+            room,
+            moved,
+            trial_start,
             order,
             start,
         )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ipuopt.compiled import kernel
+from ipuopt.compiled import small_kernel
 from ipuopt.models.placement.problem import IntArray
 from ipuopt.models.placement.space.heuristics import Packing
 from ipuopt.models.placement.space.instance import Instance
 from ipuopt.ranges import by_owner
 
 
-@kernel
+@small_kernel
 def _stack(
     order: IntArray,
     begin: IntArray,
