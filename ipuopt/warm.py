@@ -116,6 +116,11 @@ def _schedule_and_place() -> None:
     from ipuopt.models.exchange.instance import instance
     from ipuopt.models.exchange.paths import shortest_order
     from ipuopt.models.exchange.search import run_to_end
+    from ipuopt.models.placement import space
+    from ipuopt.models.placement.space.heuristics import climb, quick
+    from ipuopt.models.placement.space.instance import build
+    from ipuopt.models.placement.space.shape import tables_of
+    from ipuopt.models.placement.space.skyline import skyline
     from ipuopt.models.placement.tiles import TILE_REGIONS
 
     limits = Limits(deadline=time.monotonic() + 60, deterministic=True)
@@ -148,6 +153,10 @@ def _schedule_and_place() -> None:
         conflict_words=np.array([8]),
     )
     placement.solve(buffers, limits)
+    tables = tables_of(build(space.Problem.of("two buffers", [1, 1], [0, 0], [1, 1])))
+    assert tables is not None
+    skyline(tables.instance)
+    climb(tables, quick(tables, 0, limits.expired), 0, 1, 0, limits.expired)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ipuopt.compiled import inner_kernel, kernel, small_kernel
+from ipuopt.compiled import inner_kernel, small_kernel
 from ipuopt.models.placement.problem import IntArray
 from ipuopt.models.placement.space.shape import Tables
 from ipuopt.models.placement.space.state import FAR, Shape, aligned, pushed, row_of
@@ -131,7 +131,7 @@ def _copy(source: IntArray, target: IntArray) -> None:
         target[at] = source[at]
 
 
-@kernel
+@small_kernel
 def _climb(
     p: Shape,
     low: IntArray,
