@@ -14,6 +14,10 @@ from ipuopt.models.placement.problem import IntArray, Problem, Solution
 from ipuopt.models.placement.spaces import Refuted, separable, settle
 from ipuopt.report import Limit, SolveStatus, TracePoint
 
+FEW_BUFFERS, FEW_BUFFERS_S = 64, 5.0
+"""Buffers of a tile for which CP-SAT goes first, and seconds that it then has. It mostly proves the
+footprint in less than one; the code of the searches takes longer to compile on a new machine."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refined:
@@ -192,6 +196,11 @@ def refine_footprint(state: Refined, problem: Problem, limits: Limits, effort: f
     """
     if _is_least(state) or limits.expired():
         return state
+    if problem.is_plain and len(problem) <= FEW_BUFFERS:
+        short = limits if limits.deterministic else limits.within(FEW_BUFFERS_S)
+        state = replace(_stage(state, problem, short, "footprint", effort), limit=state.limit)
+        if _is_least(state) or limits.expired():
+            return state
     state = _search_footprint(state, problem, limits)
     if _is_least(state) or limits.expired() or not problem.is_plain:
         return state
