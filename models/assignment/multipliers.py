@@ -34,6 +34,13 @@ FIRST_STEP, PATIENCE, SHORTER = 0.3, 3, 0.9
 Steps that stay long for longer are worse on all contest instances: N, after 480 passes, comes to
 1.83e11 with (1.0, 20, 0.8) and to 1.92e11 with these."""
 
+MOMENTUM, GROWTH = (0.0, 0.5), (1.0, 1.1)
+"""Two ways to step, each with its own length: share of the last direction that is kept, and what a
+better bound lengthens the next step by. N rises by the first alone, S by the second."""
+
+TURN = 40
+"""Passes that one way goes on; then the one that gained more in its last turn has the next."""
+
 
 @dataclass(slots=True)
 class Ascent:
@@ -50,8 +57,8 @@ class Ascent:
     bound, best
         Highest bound of a pass so far, in floating point, and the prices of that pass, whose
         messages are kept as well: the certificate needs both.
-    step, passes
-        Length of the next step of the prices; passes so far.
+    passes
+        So far.
     """
 
     graph: Graph
@@ -59,12 +66,16 @@ class Ascent:
     prices: FloatArray = field(init=False)
     bound: float = field(init=False, default=-np.inf)
     best: FloatArray = field(init=False)
-    step: float = field(init=False, default=FIRST_STEP)
     passes: int = field(init=False, default=0)
     _kept: Passing = field(init=False)
     _moved: FloatArray = field(init=False)
     _room: FloatArray = field(init=False)
     _failures: int = field(init=False, default=0)
+    _way: int = field(init=False, default=0)
+    _steps: list[float] = field(init=False)
+    _gains: list[float] = field(init=False)
+    _begin: float = field(init=False, default=-np.inf)
+    _direction: FloatArray = field(init=False)
     _warmth: float = field(init=False, default=0.0)
 
     def __post_init__(self) -> None:
@@ -78,6 +89,8 @@ class Ascent:
         self.prices = np.zeros(len(self._room))
         self.best = self.prices
         self._moved = np.empty(len(self.graph.cost))
+        self._direction = np.zeros_like(self._room)
+        self._steps, self._gains = [FIRST_STEP] * 2, [np.inf] * 2
 
     def return_to_best(self) -> None:
         """Go on with prices and messages of the best pass."""
@@ -94,7 +107,7 @@ class Ascent:
 
     def stalled(self) -> bool:
         """Whether the steps have become too short to matter."""
-        return self.step < SMALLEST_STEP
+        return max(self._steps) < SMALLEST_STEP
 
     def advance(self, target: float) -> None:
         """One pass and one step of the prices towards a bound of ``target``."""
@@ -105,13 +118,15 @@ class Ascent:
         before = self.bound
         if bound > self.bound:
             self.bound, self.best, self._failures = bound, self.prices, 0
+            self._steps[self._way] = min(1.0, self._steps[self._way] * GROWTH[self._way])
             _copy(self.passing, self._kept)
         else:
             self._failures += 1
         if not len(memory.node):
             return
         if self._failures >= PATIENCE:
-            self.step, self._failures = self.step * SHORTER, 0
+            self._steps[self._way] *= SHORTER
+            self._failures = 0
         if self.passes <= SETTLE and bound - before > SETTLED * abs(bound):
             return
         if self.passes % 16 == 0 or self._warmth == 0.0:
@@ -121,11 +136,24 @@ class Ascent:
         _expect(graph.first, memory.node, memory.start, memory.stop, memory.first, memory.usage,
                 self._moved, self._warmth, change)  # fmt: skip
         excess = np.cumsum(change)[:-1] - self._room
-        excess[(self.prices <= 0) & (excess < 0)] = 0.0
-        square = _product(excess, excess)
-        if square > 0.0:
-            length = self.step * max(target - bound, 0.002 * abs(target)) / square
-            self.prices = np.maximum(0.0, self.prices + length * excess)
+        self._direction = excess + MOMENTUM[self._way] * self._direction
+        towards = np.where((self.prices <= 0.0) & (self._direction < 0.0), 0.0, self._direction)
+        slope = _product(towards, excess)
+        if slope > 0.0:
+            step = self._steps[self._way]
+            length = step * max(target - bound, 0.002 * abs(target)) / slope
+            self.prices = np.maximum(0.0, self.prices + length * towards)
+        if self.passes % TURN == 0:
+            self._take_turns()
+
+    def _take_turns(self) -> None:
+        """Go on in the way that gained more in its last turn, from the best pass if it is the other."""
+        way = self._way
+        self._gains[way], self._begin = self.bound - self._begin, self.bound
+        if self._gains[1 - way] > self._gains[way]:
+            self._way, self._failures = 1 - way, 0
+            self._direction = np.zeros_like(self._direction)
+            self.return_to_best()
 
 
 def _copy(source: Passing, target: Passing) -> None:
