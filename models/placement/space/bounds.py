@@ -34,7 +34,7 @@ class Load:
     blocks: IntArray
 
 
-def _merged(instance: Instance) -> list[tuple[int, int]]:
+def merged_holes(instance: Instance) -> list[tuple[int, int]]:
     """Holes in order, without those that lie in others."""
     ranges = instance.problem.holes // instance.unit
     merged: list[tuple[int, int]] = []
@@ -61,7 +61,7 @@ def _top(above: int, units: int, holes: list[tuple[int, int]]) -> int:
 def free_units(instance: Instance, above: int, limit: int) -> int:
     """Units between ``above`` and ``limit`` that are in no hole."""
     free = max(0, limit - above)
-    for begin, end in _merged(instance):
+    for begin, end in merged_holes(instance):
         free -= max(0, min(end, limit) - max(begin, above))
     return free
 
@@ -84,7 +84,7 @@ def loads(instance: Instance) -> list[Load]:
     owner, section = instance.owner[keep], instance.section[keep]
     reserved = instance.reserved[keep]
     order, bounds = by_owner(section, instance.sections)
-    holes = _merged(instance)
+    holes = merged_holes(instance)
     found = []
     for number in range(instance.sections):
         rows = order[bounds[number] : bounds[number + 1]]

@@ -9,11 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from ipuopt.models.placement.problem import IntArray
-from ipuopt.models.placement.space.bounds import demand
+from ipuopt.models.placement.space.bounds import demand, merged_holes
 from ipuopt.models.placement.space.instance import BoolArray, Instance
 
 MOST_BLOCKS = 4000
 """Blocks up to which pairs are looked at as a matrix."""
+
+MOST_ELEMENTS = 2000
+"""Elements of a clique up to which they are counted one by one."""
 
 MOST_SEEDS = 64
 """Apart pairs from which a clique is grown: the longest ones."""
@@ -50,6 +53,29 @@ def _height(instance: Instance, clique: IntArray, units: IntArray, grain: int) -
     return height
 
 
+def _by_elements(instance: Instance, clique: IntArray, units: IntArray) -> int:
+    """Least height of a clique that is apart, by the elements that there are.
+
+    Each of its blocks has elements to itself, none of which lies in a hole as a whole. Below the
+    one in which the topmost block begins are at least those of all others.
+    """
+    counts = -(-units // int(instance.elements[:, 1].max()))
+    left = int(counts.sum() - counts.max())
+    if left > MOST_ELEMENTS:
+        return 0
+    holes = merged_holes(instance)
+    at = int(instance.low[clique].min())
+    while True:
+        first, length = instance.elements[instance.elements[:, 0] <= at][-1].tolist()
+        at -= (at - first) % length
+        over = [end for begin, end in holes if begin <= at and at + length <= end]
+        if not over:
+            left -= 1
+            if left < 0:
+                return int(at + units.min())
+        at = max([at + length, *(end - 1 for end in over)])
+
+
 def clique_bound(instance: Instance) -> int:
     """Least height in units that the cliques found allow; 0 without apart pairs."""
     if instance.pairs is None or instance.interlocked or len(instance) > MOST_BLOCKS:
@@ -73,5 +99,8 @@ def clique_bound(instance: Instance) -> int:
             # What a block takes up below each other one: the least of these.
             below = distance[np.ix_(clique, clique)]
             np.fill_diagonal(below, np.iinfo(np.int64).max)
-            best = max(best, _height(instance, clique, below.min(axis=1), whole))
+            units = below.min(axis=1)
+            best = max(best, _height(instance, clique, units, whole))
+            if kind is not meets:
+                best = max(best, _by_elements(instance, clique, units))
     return best

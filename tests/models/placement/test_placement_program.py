@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -221,6 +222,23 @@ def test_full_tile_raises_with_names() -> None:
         "tile 1, step 2 (reduce y): standard buffers and 0 reserved for interleaved ones: "
         "needs 600000 bytes of 539568, exchange buffers 600 000 (largest: b staging 300 000, y partial 300 000); "
         "would fit with: more tiles for the largest values; less interleaved memory"
+    )
+
+
+@pytest.mark.parametrize(("count", "fits"), [(20, True), (21, False)])
+def test_search_proves_what_no_load_does(count: int, fits: bool) -> None:
+    """Seven elements below 0x80000 and thirteen pairs above it: one shard of a kilobyte for each."""
+    program = make_program(
+        [(1, 1024, 0, 0, 4)] * count, distinct=list(itertools.combinations(range(count), 2))
+    )
+    if fits:
+        placed, _ = solve_program(program, Limits().within(20.0))
+        assert placed is not None
+        return
+    with pytest.raises(InfeasibleError) as caught:
+        solve_program(program, Limits().within(20.0))
+    assert str(caught.value).startswith(
+        "tile 1: standard buffers, in each of their placements: needs "
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -48,6 +49,22 @@ def test_clique_of_buffers_that_never_live_together(element_bytes: int, least: i
     tight = place(replace(problem, capacity=least - 1), Limits(deterministic=True))
     assert tight.report.status is SolveStatus.INFEASIBLE
     assert tight.conflict is not None and tight.conflict.buffers.tolist() == [0, 1, 2]
+
+
+def test_clique_counts_the_elements_that_there_are() -> None:
+    """Five bytes apart in elements of 4, then 8 bytes; a long hole over all of 8 to 2 ** 40 but 2."""
+    problem = replace(
+        Problem.of("apart", [1] * 5, [0] * 5, [1] * 5),
+        apart=np.array(list(itertools.combinations(range(5), 2))),
+        elements=np.array([[0, 4], [16, 8]]),
+        holes=np.array([[8, (1 << 40) - 2]]),
+    )
+    instance = build(problem)
+    # Elements at 0 and 4, the one with the two last bytes before 2 ** 40, then two of 8 bytes.
+    least = (1 << 40) + 8 + 1
+    assert clique_bound(instance) * instance.unit == least
+    answer = place(problem, Limits(deterministic=True))
+    assert answer.report.objective == least == answer.report.bound
 
 
 def fenced(high: int) -> Problem:
