@@ -90,8 +90,8 @@ def value_of(tensor: Tensor, name: str, layout: Layout, *, is_output: bool = Fal
     )
 
 
-def read_chain(workload: Workload, limits: Limits) -> tuple[Link, ...]:
-    """Operations of ``workload`` with their candidates.
+def read_chain(workload: Workload, limits: Limits, *, brief: bool = False) -> tuple[Link, ...]:
+    """Operations of ``workload`` with their candidates; ``brief``: those on all tiles alone.
 
     Raises
     ------
@@ -102,6 +102,7 @@ def read_chain(workload: Workload, limits: Limits) -> tuple[Link, ...]:
     """
     extents = [e for t in workload.tensors.values() for e in (t.rows, t.columns)]
     counts = tuple(tile_counts(workload.target.tiles, list(dict.fromkeys(extents))))
+    counts = counts[:1] if brief else counts
     links: list[Link] = []
     for index, operation in enumerate(workload.operations):
         before = workload.operations[index - 1].name if index else operation.inputs[0]

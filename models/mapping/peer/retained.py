@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -73,7 +74,10 @@ def product_plan(shape: Shape, variant: Variant, tiles: int) -> Plan:
     return Plan(tiles=tiles, values=values, steps=(step,))
 
 
-def retained(shape: Shape, active: int, tiles: int, *, spread: bool = True) -> list[Candidate]:
+@lru_cache(maxsize=64)
+def retained(
+    shape: Shape, active: int, tiles: int, *, spread: bool = True
+) -> tuple[Candidate, ...]:
     """Candidates on ``active`` of ``tiles`` tiles: unbeaten in their family, the cheapest 64.
 
     ``spread`` is that of :func:`~ipuopt.models.mapping.peer.grids.variants`.
@@ -99,7 +103,7 @@ def retained(shape: Shape, active: int, tiles: int, *, spread: bool = True) -> l
         others += left[1:]
     first.sort(key=lambda i: _rank(found[i][0]))
     others.sort(key=lambda i: _rank(found[i][0]))
-    return [found[i][1] for i in (first + others)[:RETAINED]]
+    return tuple(found[i][1] for i in (first + others)[:RETAINED])
 
 
 def _rank(figures: tuple[int, ...]) -> tuple[int, ...]:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import ipuopt
 from ipuopt.errors import Infeasibility, InfeasibleError, InputError, LimitError
+from ipuopt.events import Events
 from ipuopt.layout import LayoutError
 from ipuopt.limits import Limits
 from ipuopt.models.mapping.peer import price_plan
 from ipuopt.models.mapping.peer.chain import read_chain
+from ipuopt.models.mapping.peer.search import ChainSearch
 from ipuopt.options import SolveOptions, SpaceKind
-from ipuopt.pipeline import peer
+from ipuopt.pipeline import peer, solve
 from ipuopt.pipeline.programs import build_programs
 from ipuopt.pipeline.state import Search, State
 from ipuopt.plan import Plan
-from ipuopt.report import SolveStatus
+from ipuopt.report import Limit, SolveStatus
+from ipuopt.result import Result
 
 OPTIONS = SolveOptions(time_limit_s=60.0, threads=1, deterministic=True, space=SpaceKind.PEER)
 
@@ -66,7 +70,7 @@ def test_nothing_fits(small_workload: ipuopt.Workload, monkeypatch: pytest.Monke
         ipuopt.solve(few, OPTIONS)
     chains = read_chain(small_workload, Limits())
     short = tuple(replace(link, choices=link.choices[:2], counts=()) for link in chains)
-    monkeypatch.setattr(peer, "read_chain", lambda workload, limits: short)
+    monkeypatch.setattr(peer, "read_chain", lambda workload, limits, **_: short)
 
     def refuse(search: Search, state: State, plan: Plan) -> None:
         raise InfeasibleError(Infeasibility("tile 0", 2, 1, "bytes", ()))
@@ -74,6 +78,52 @@ def test_nothing_fits(small_workload: ipuopt.Workload, monkeypatch: pytest.Monke
     monkeypatch.setattr(peer, "build_programs", refuse)
     with pytest.raises(InfeasibleError, match="tile 0"):
         ipuopt.solve(small_workload, OPTIONS)
+
+
+@pytest.mark.parametrize("priced", [False, True])
+def test_a_program_is_there_before_the_proof(
+    priced: bool, small_workload: ipuopt.Workload, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Time that ends while candidates are priced, or searched: the best plan on all tiles."""
+    early: list[Result] = []
+    real, ended = read_chain, list[int]()
+
+    def read(workload: ipuopt.Workload, limits: Limits, *, brief: bool = False) -> Any:
+        links = real(workload, limits if brief or not priced else Limits(), brief=brief)
+        if not brief:
+            ended.append(1)
+        return links
+
+    monkeypatch.setattr(peer, "read_chain", read)
+    stopped = (lambda: bool(ended)) if priced else (lambda: bool(early))
+    events = Events(on_result=early.append, should_stop=stopped)
+    result = solve(small_workload, OPTIONS, events=events)
+    report, whole = result.reports[0], ipuopt.solve(small_workload, OPTIONS).reports[0]
+    assert result.limit is Limit.INTERRUPT and report.limit is Limit.TIME
+    assert report.objective == result.plan.cost == price_plan(result.plan).cycles
+    assert report.bound is None and report.objective >= (whole.objective or 0)
+    assert result.total.objective == early[0].total.objective
+    links = real(small_workload, Limits(), brief=True)
+    assert {link.counts for link in links} == {(small_workload.target.tiles,)}
+
+
+def test_the_bound_of_a_search_that_was_cut(
+    small_workload: ipuopt.Workload, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What best first has reached by then bounds every plan."""
+    popped: list[int] = []
+
+    class Counted(ChainSearch):
+        def plans(self, limits: Limits) -> Any:
+            popped.append(1)
+            if len(popped) > 1:
+                self.bound, limits = 1234, Limits(should_stop=lambda: True)
+            yield from super().plans(limits)
+
+    monkeypatch.setattr(peer, "ChainSearch", Counted)
+    report = ipuopt.solve(small_workload, OPTIONS).reports[0]
+    assert (report.bound, report.bound_source) == (1234, peer.SOURCE)
+    assert report.status is SolveStatus.FEASIBLE
 
 
 def test_no_time(small_workload: ipuopt.Workload) -> None:
