@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field, replace
 
 from ipuopt.limits import Limits
+from ipuopt.models.mapping.assigned import SOURCE, assigned
 from ipuopt.models.mapping.bounds import Tightened, lower_bound, tighten
 from ipuopt.models.mapping.check import check, evaluate
 from ipuopt.models.mapping.heuristics import beam_search
@@ -21,6 +22,11 @@ STAGE = "mapping"
 
 BACKENDS = ("auto", "highs", "cpsat", "heuristic")
 """``auto`` is HiGHS; ``heuristic`` starts no solver."""
+
+
+ENOUGH_S = 5.0
+"""With less time left, prices on memory come at once: where machine code is not there yet, presolve
+has to wait for it."""
 
 
 @dataclass(slots=True)
@@ -63,6 +69,18 @@ class _Run:
             self.best_bound, self.bound_source = bound, source
             self._point(time.monotonic())
             self.limits.on_bound(STAGE, bound)
+
+    def assign(self) -> None:
+        """Bound and plan of the assignment problem, where its presolve decides it."""
+        found = assigned(self.problem, self.limits.expired)
+        if found is None:
+            return
+        if not check(self.problem, found.solution):
+            self.offer(found.solution)
+        if self.objective is not None and found.bound > self.objective:
+            self.refuse(f"the bound {found.bound} by {SOURCE} is above a checked plan")
+        else:
+            self.bound(found.bound, SOURCE)
 
     def refuse(self, why: str) -> None:
         """Note an answer that was not taken."""
@@ -199,6 +217,10 @@ def solve(
     if run.settled() or (run.solution is not None and limits.expired()):
         return run.finish()
     run.offer(beam_search(problem, limits, guided=True))
+    if run.settled() or limits.expired():
+        return run.finish()
+    if limits.deterministic or limits.remaining_s() > ENOUGH_S:
+        run.assign()
     if run.settled() or limits.expired():
         return run.finish()
     tightened = tighten(problem, run.solution, limits)
