@@ -24,7 +24,8 @@ Variables    :math:`x_i` label of node :math:`i`; they decide the groups
 Objective    minimise :math:`\sum_i c_i(x_i) + \sum_e c_e(g_e, h_e)` [cycles]
 
 Bound        without memory, costs moved along the edges (exact where the edges form a forest);
-             with memory, the least over all boundaries of a Lagrangian bound
+             with memory, the least over all boundaries of the optimum without staging, by the
+             assignment model (:mod:`ipuopt.models.mapping.assigned`), and of a Lagrangian bound
              (:mod:`ipuopt.models.mapping.bounds`); then the solver's
 Exact        the local polytope: label one-hots, pairs of groups whose sums agree with the labels
              on both sides, the boundary as a whole number of granules; in HiGHS
