@@ -39,6 +39,7 @@ _INDEX = {name: place for place, name in enumerate(NAMES)}
     )
 )
 MOST_OPERANDS = max(len(instruction.fields) for instruction in INSTRUCTIONS.values())
+_COUNT = np.array([len(instruction.fields) for instruction in INSTRUCTIONS.values()])
 _PIECES = max(len(f.parts) for i in INSTRUCTIONS.values() for f in i.fields)
 _TOP_BITS = 8
 
@@ -82,11 +83,13 @@ def name_of(word: Whole) -> int:
 
 @inner_kernel
 def split(name: int, word: Whole, second: Whole, operands: IntArray) -> None:
-    """Write the operands of an instruction of one or two words, shape ``(MOST_OPERANDS,)``."""
-    for number in range(MOST_OPERANDS):
+    """Write the operands of an instruction of one or two words; those that it has not stay."""
+    for number in range(_COUNT[name]):
         value, place = 0, 0
         for part in range(_PIECES):
             shift, bits = _FIELDS[name, number, part, 0], _FIELDS[name, number, part, 1]
+            if bits == 0:
+                break
             source = word
             if shift >= 32:
                 source, shift = second, shift - 32
