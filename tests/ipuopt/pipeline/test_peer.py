@@ -24,7 +24,7 @@ from ipuopt.plan import Plan
 from ipuopt.report import Limit, SolveStatus
 from ipuopt.result import Result
 
-OPTIONS = SolveOptions(time_limit_s=60.0, threads=1, deterministic=True, space=SpaceKind.PEER)
+OPTIONS = SolveOptions(time_limit_s=300.0, threads=1, deterministic=True, space=SpaceKind.PEER)
 
 
 def test_best_plan_is_built(small_workload: ipuopt.Workload, tmp_path: Path) -> None:
