@@ -137,7 +137,7 @@ def _bound_and_search(run: Run, left: Presolved, backend: str) -> None:
         if run.done():
             return
     deadline = limits.deadline
-    if limits.threads > 1:
+    if limits.threads > 1 and not limits.deterministic:  # each steers by what the other finds
         other = threading.Thread(
             target=_ascend, args=(run, ascent, passes - first, deadline), daemon=True
         )
