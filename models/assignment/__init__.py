@@ -28,6 +28,13 @@ Exact        for what is small, a tree search whose bounds are certified and whi
              solutions only (:mod:`~ipuopt.models.assignment.exact`)
 Heuristic    labels by messages, then forests of nodes chosen anew
              (:mod:`~ipuopt.models.assignment.heuristics`)
+
+Other models of this kind may use, besides what is exported here, a
+:class:`~ipuopt.models.assignment.graph.Graph` of their own with
+:func:`~ipuopt.models.assignment.presolve.presolve`,
+:class:`~ipuopt.models.assignment.multipliers.Ascent` and
+:func:`~ipuopt.models.assignment.bounds.certificate`: the graph they are given must have one edge at
+most between two nodes, ``tail < head``, and be arc consistent, as the presolve leaves it.
 """
 
 from ipuopt.models.assignment.check import check, evaluate

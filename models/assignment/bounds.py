@@ -52,11 +52,6 @@ class Certificate:
     edges: IntArray
 
 
-def certified_bound(graph: Graph, passing: Passing, prices: FloatArray) -> int:
-    """Bound on the cost of every solution of ``graph``, from any messages and prices >= 0."""
-    return certificate(graph, passing, prices).bound
-
-
 def certificate(graph: Graph, passing: Passing, prices: FloatArray) -> Certificate:
     """What any messages and prices >= 0, one a row of memory, prove about ``graph``."""
     scale = 1 << _shift(passing)

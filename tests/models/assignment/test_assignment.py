@@ -11,7 +11,7 @@ import pytest
 
 from ipuopt.limits import Limits
 from ipuopt.models.assignment import Problem, Solution, check, evaluate, solve
-from ipuopt.models.assignment.bounds import certified_bound
+from ipuopt.models.assignment.bounds import certificate
 from ipuopt.models.assignment.graph import Graph, graph_of
 from ipuopt.models.assignment.heuristics import Searchable
 from ipuopt.models.assignment.multipliers import Ascent
@@ -83,7 +83,7 @@ def test_certified_bounds_hold(make: Make, least: Least, limited: bool) -> None:
         for messages in (ascent.passing.to_tail, ascent.passing.to_head):
             messages += random.normal(0, 10.0 ** random.integers(0, 12), len(messages))
         prices = random.exponential(5.0, len(keep.graph.memory.room))
-        assert certified_bound(keep.graph, ascent.passing, prices) <= best, seed
+        assert certificate(keep.graph, ascent.passing, prices).bound <= best, seed
     assert np.mean(np.array(gaps) <= 0) > (0.5 if limited else 0.8)
 
 
