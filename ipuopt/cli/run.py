@@ -106,6 +106,7 @@ def _content(done: Execution) -> dict[str, Any]:
         {
             "name": output.name,
             "largest_error": output.largest_error,
+            "rms": output.rms,
             "cosine": output.cosine,
             "passed": output.passed,
         }
@@ -130,9 +131,9 @@ def _lines(done: Execution) -> list[str]:
     rows += [
         (phase.name, thousands(phase.schedule), thousands(phase.device)) for phase in done.phases
     ]
-    results: list[tuple[str, ...]] = [("output", "largest error", "cosine", "")]
+    results: list[tuple[str, ...]] = [("output", "largest error", "rms", "cosine", "")]
     results += [
-        (o.name, f"{o.largest_error:.2e}", f"{o.cosine:.6f}", _verdict(o.passed))
+        (o.name, f"{o.largest_error:.2e}", f"{o.rms:.2e}", f"{o.cosine:.6f}", _verdict(o.passed))
         for o in done.outputs
     ]
     steps = [

@@ -20,7 +20,7 @@ def execution(
     cosine: float = 0.9995, device: int = 70, error: float = 0.01, charged: int = 44
 ) -> Execution:
     return Execution(
-        (Compared("y", error, cosine),),
+        (Compared("y", error, 0.5, cosine),),
         (PhaseCycles("reduce y", 70, device),),
         (StepCycles("y", 1_500, 1_600, 1_700),),
         (KernelCycles("copy", 2, 9, 5), KernelCycles("sum", 3, 44, charged)),
@@ -34,6 +34,9 @@ def execution(
         (execution(cosine=0.9985), "FAIL"),
         (execution(device=71), "FAIL"),
         (execution(error=float("inf")), "FAIL"),
+        (execution(error=float("nan")), "FAIL"),
+        (execution(error=0.025), "PASS"),
+        (execution(error=0.026), "FAIL"),  # one wrong word
         (execution(charged=45), "FAIL"),
     ],
 )
@@ -59,7 +62,9 @@ def test_json(monkeypatch: pytest.MonkeyPatch) -> None:
         "exit_code": 6,
         "device": "sim",
         "passed": False,
-        "outputs": [{"name": "y", "largest_error": None, "cosine": None, "passed": False}],
+        "outputs": [
+            {"name": "y", "largest_error": None, "rms": 0.5, "cosine": None, "passed": False}
+        ],
         "phases": [{"name": "reduce y", "schedule": 70, "device": 70}],
         "steps": [{"name": "y", "model": 1500, "program": 1600, "device": 1700}],
         "kernels": [
@@ -74,7 +79,7 @@ def test_arguments_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def record(path: Path, **arguments: Any) -> Execution:
         seen.update(arguments, path=path)
-        return Execution((Compared("y", 0.01, 0.9995),), (), (), ())
+        return Execution((Compared("y", 0.01, 0.5, 0.9995),), (), (), ())
 
     monkeypatch.setattr(execute, "execute_run", record)
     CliRunner().invoke(main, ["run", "a", "--inputs", "b.npz", "--seed", "4", "--profile"])
@@ -89,9 +94,11 @@ def test_arguments_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
         "output",
         "largest",
         "error",
+        "rms",
         "cosine",
         "y",
         "1.00e-02",
+        "5.00e-01",
         "0.999500",
         "PASS",
         "PASS",
