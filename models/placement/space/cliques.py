@@ -56,14 +56,16 @@ def _height(instance: Instance, clique: IntArray, units: IntArray, grain: int) -
 def _by_elements(instance: Instance, clique: IntArray, units: IntArray) -> int:
     """Least height of a clique that is apart, by the elements that there are.
 
-    Each of its blocks has elements to itself, none of which lies in a hole as a whole. Below the
-    one in which the topmost block begins are at least those of all others.
+    Each of its blocks has elements to itself, none of which lies in a hole as a whole, unless a part
+    of the block that never lives is there. Below the one in which the topmost block begins are at
+    least those of all others.
     """
     counts = -(-units // int(instance.elements[:, 1].max()))
     left = int(counts.sum() - counts.max())
     if left > MOST_ELEMENTS:
         return 0
-    holes = merged_holes(instance)
+    whole = np.isin(clique, instance.owner[instance.reserved == instance.size[instance.owner]])
+    holes = merged_holes(instance) if whole.all() else []
     at = int(instance.low[clique].min())
     while True:
         first, length = instance.elements[instance.elements[:, 0] <= at][-1].tolist()
