@@ -95,14 +95,21 @@ def clique_bound(instance: Instance) -> int:
     by_element[apart[:, 0], apart[:, 1]] = by_element[apart[:, 1], apart[:, 0]] = True
     seeds = np.argsort(-(apart[:, 2] + apart[:, 3]), kind="stable")[:MOST_SEEDS]
     best = 0
+    # An alias that is apart has elements to itself for its own bytes, not for those of its block.
+    own = _matrix(instance, apart)
     for one, other in apart[seeds, :2].tolist():
-        for kind, whole in ((meets, 1), (by_element & meets, grain)):
-            clique = _grow((one, other), kind, instance.size)
-            # What a block takes up below each other one: the least of these.
-            below = distance[np.ix_(clique, clique)]
-            np.fill_diagonal(below, np.iinfo(np.int64).max)
-            units = below.min(axis=1)
-            best = max(best, _height(instance, clique, units, whole))
-            if kind is not meets:
-                best = max(best, _by_elements(instance, clique, units))
+        clique = _grow((one, other), meets, instance.size)
+        best = max(best, _height(instance, clique, _taken(distance, clique), 1))
+        clique = _grow((one, other), by_element & meets, instance.size)
+        units = _taken(own, clique)
+        best = max(best, _height(instance, clique, units, grain))
+        best = max(best, _by_elements(instance, clique, units))
     return best
+
+
+def _taken(distance: IntArray, clique: IntArray) -> IntArray:
+    """What each block of a clique takes up below each other one: the least of these."""
+    below = distance[np.ix_(clique, clique)]
+    np.fill_diagonal(below, np.iinfo(np.int64).max)
+    taken: IntArray = below.min(axis=1)
+    return taken

@@ -282,6 +282,15 @@ def test_buffers_that_live_in_part() -> None:
     assert {(False, True), (False, False)} <= outcomes
 
 
+def test_alias_that_is_apart() -> None:
+    """Its own byte has an element to itself, the three bytes of its alias have none."""
+    problem = rich_problem(11_936)
+    assert len(problem.apart) and len(np.unique(problem.size_bytes[problem.alias == 7])) == 2
+    best = least_height(problem)
+    assert best is not None
+    assert_all_agree(problem, best)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_portfolio_on_parts(seed: int) -> None:
     """Where parts may fit into each other, CP-SAT alone finds and proves the least height."""
