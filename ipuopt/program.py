@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ipuopt.target.constants import SYNC_CYCLES
+
 IntArray = npt.NDArray[np.int64]
 
 
@@ -276,3 +278,15 @@ class Program:
             np.add.at(cycles, (table.step, table.tile), table.cycles)
         result: IntArray = cycles.max(axis=1, initial=0)
         return result
+
+    def cycles_with(self, horizon: IntArray) -> IntArray:
+        """Cycles of every step, phases with their synchronisation, shape ``(steps,)``.
+
+        Parameters
+        ----------
+        horizon
+            Events of every phase, in the order of :attr:`phases`.
+        """
+        cycles = self.step_cycles()
+        cycles[list(self.phases)] = horizon + SYNC_CYCLES
+        return cycles

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ipuopt.figures import duration, percent, thousands
-from ipuopt.htmlreport.tiles import TileFacts, step_costs
+from ipuopt.htmlreport.tiles import TileFacts
 from ipuopt.htmlreport.words import KINDS, why
 from ipuopt.result import Built
 
@@ -59,7 +59,7 @@ def solves(reports: Sequence[Mapping[str, Any]], total: Mapping[str, Any]) -> Ht
 
 def steps(built: Built) -> HtmlTable:
     """Every step with its cycles."""
-    costs = step_costs(built)
+    costs = built.program.cycles_with(built.horizon)
     whole = max(1, int(costs.sum()))
     rows = tuple(
         (

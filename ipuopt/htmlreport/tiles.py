@@ -92,10 +92,3 @@ def cycle_parts(built: Built) -> dict[str, int]:
         "exchange": int(built.horizon.sum()),
         "synchronisation": SYNC_CYCLES * len(built.horizon),
     }
-
-
-def step_costs(built: Built) -> IntArray:
-    """Cycles of each step, synchronisation included, shape ``(steps,)``."""
-    cycles = built.program.step_cycles()
-    cycles[list(built.program.phases)] += built.horizon + SYNC_CYCLES
-    return cycles

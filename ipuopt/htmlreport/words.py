@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ipuopt.figures import percent, thousands
-from ipuopt.htmlreport.tiles import step_costs
 from ipuopt.models.exchange import bounds
 from ipuopt.models.exchange.sequence import SEQUENCE
 from ipuopt.program import StepKind
@@ -47,7 +46,7 @@ def summary(
 ) -> Iterator[Sentence]:
     """The total and its gap, then what costs most and why it is not cheaper."""
     yield "Total", " ".join(_of_total(total, reports))
-    costs = step_costs(built)
+    costs = built.program.cycles_with(built.horizon)
     cycles = max(1, int(costs.sum()))
     order = sorted(range(len(costs)), key=lambda step: -int(costs[step]))[:3]
     steps = built.program.steps

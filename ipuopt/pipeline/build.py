@@ -21,7 +21,6 @@ from ipuopt.plan import Plan
 from ipuopt.program import IntArray, Program
 from ipuopt.report import SolveReport, status_of
 from ipuopt.result import Built
-from ipuopt.target.constants import SYNC_CYCLES
 
 logger = logging.getLogger(__name__)
 
@@ -165,8 +164,7 @@ def build_heuristic(plan: Plan, limits: Limits) -> Complete | None:
 
 def total_cycles(built: Built) -> int:
     """Cycles of the program: steps of all tiles one after another, phases with their sync."""
-    phases = int(built.horizon.sum()) + SYNC_CYCLES * len(built.horizon)
-    return int(built.program.step_cycles().sum()) + phases
+    return int(built.program.cycles_with(built.horizon).sum())
 
 
 def least_cycles(plan: Plan) -> IntArray:
@@ -199,10 +197,9 @@ def step_cycles(plan: Plan, program: Program, horizon: IntArray) -> IntArray:
     horizon
         Of every phase, in the order of ``program.phases``.
     """
-    cycles = program.step_cycles()
-    cycles[list(program.phases)] += horizon + SYNC_CYCLES
     result = np.zeros(len(plan.steps), dtype=np.int64)
-    np.add.at(result, [step.plan_step for step in program.steps], cycles)
+    owner = [step.plan_step for step in program.steps]
+    np.add.at(result, owner, program.cycles_with(horizon))
     return result
 
 

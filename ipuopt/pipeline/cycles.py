@@ -81,12 +81,10 @@ def compare_cycles(
     cycles = np.zeros((len(program.steps), program.tiles), np.int64)
     np.add.at(cycles, (step, tile), np.array(ledger.cycles, np.int64)[counted])
     spent = cycles.max(axis=1, initial=0)
-    listed = program.step_cycles()
-    exchanges = list(program.phases)
-    listed[exchanges] = built.horizon + SYNC_CYCLES
-    spent[exchanges] = np.array(phases, np.int64) + SYNC_CYCLES
+    spent[list(program.phases)] = np.array(phases, np.int64) + SYNC_CYCLES
     owner = [step.plan_step for step in program.steps]
     totals = np.zeros((len(built.plan.steps), 2), np.int64)
+    listed = program.cycles_with(built.horizon)
     np.add.at(totals, owner, np.stack((listed, spent), axis=1))
     steps = tuple(
         StepCycles(planned.name, sum(planned.terms.values()), *pair)
