@@ -12,7 +12,8 @@ pages of the host, :mod:`~ipuopt.device.machine` keeps the tiles in step, and
 
 from __future__ import annotations
 
+from ipuopt.device.calls import run_once
 from ipuopt.device.protocol import Session
 from ipuopt.device.simulator import Simulator
 
-__all__ = ["Session", "Simulator"]
+__all__ = ["Session", "Simulator", "run_once"]

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ipuopt.codegen.package import HostCall, Package, Slices
+from ipuopt.device.protocol import Session
 from ipuopt.errors import InputError
 
 Bytes = npt.NDArray[np.uint8]
@@ -31,6 +32,28 @@ def find_call(package: Package, name: str, content: bytes) -> HostCall:
         found = f"found {len(content)} bytes of input"
         raise InputError(f"call {name}: {found}, expected {call.inputs.file_bytes}")
     return call
+
+
+def run_once(session: Session, package: Package, weights: bytes, inputs: bytes) -> bytes:
+    """Perform all that one load serves, from the start of the session to its end.
+
+    Parameters
+    ----------
+    session
+        Of a device that has just been loaded with ``package``.
+    weights, inputs
+        Contents of the calls ``initialize`` and ``run``.
+
+    Returns
+    -------
+    bytes
+        Output of the call ``run``, complete.
+    """
+    session.start()
+    if package.weights:
+        session.call("initialize", weights)
+    session.call("run", inputs)
+    return session.finish()
 
 
 def stream(call: HostCall, content: bytes, pages: Pages, grant: Callable[[int], None]) -> bytearray:

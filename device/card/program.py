@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from ipuopt.codegen.package import Package
+from ipuopt.device.calls import run_once
 from ipuopt.device.card.configuration import Writes
 from ipuopt.device.card.initialise import initialise
 from ipuopt.device.card.loader import Loader
@@ -50,8 +51,4 @@ def run_program(
         initialise(device, configuration)
         Loader(device, secondary, clock=clock).load(package)
         session = undo.enter_context(CardSession(device, package, clock=clock))
-        session.start()
-        if package.weights:
-            session.call("initialize", weights)
-        session.call("run", inputs)
-        return session.finish()
+        return run_once(session, package, weights, inputs)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ipuopt.codegen.package import Package, read_package
-from ipuopt.device import Simulator
+from ipuopt.device import Simulator, run_once
 from ipuopt.errors import InputError
 from ipuopt.pipeline.cycles import KernelCycles, StepCycles, compare_cycles
 from ipuopt.pipeline.profile import Profile, profile_of
@@ -173,11 +173,7 @@ def _simulated(
 ) -> tuple[bytes, _Counted]:
     """Output of a run in the simulator, and what it counted."""
     with Simulator(package) as device:
-        device.start()
-        if package.weights:
-            device.call("initialize", weights)
-        device.call("run", inputs)
-        content = device.finish()
+        content = run_once(device, package, weights, inputs)
         counted, ledger = list(device.machine.phases), device.machine.ledger
     names = [built.program.steps[step].name for step in built.program.phases]
     if len(counted) != len(names):
