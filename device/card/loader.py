@@ -14,7 +14,7 @@ from ipuopt.device.card.frames import BUFFER_BYTES, batches_of, fill
 from ipuopt.device.card.pages import Pages, fence
 from ipuopt.device.card.postmortem import explained
 from ipuopt.device.card.secondary import UNIT_BYTES
-from ipuopt.device.card.waits import Clock, SystemClock, Timeouts, Waits
+from ipuopt.device.card.waits import Clock, Timeouts, Waits
 from ipuopt.device.card.window import Window
 from ipuopt.device.protocol import Device
 from ipuopt.errors import InputError
@@ -52,7 +52,7 @@ class Loader:
     ) -> None:
         self._device = device
         self._secondary = secondary
-        self._waits = Waits(device, clock or SystemClock(), timeouts or Timeouts())
+        self._waits = Waits(device, clock, timeouts)
 
     def load(self, package: Package) -> None:
         """Put a package onto the tiles, and let them go on to the start of a session.

@@ -10,7 +10,7 @@ from ipuopt.device.calls import Bytes, fetch_last, find_call, stream
 from ipuopt.device.card import registers as r
 from ipuopt.device.card.pages import Pages, fence
 from ipuopt.device.card.postmortem import explained
-from ipuopt.device.card.waits import Clock, SystemClock, Timeouts, Waits
+from ipuopt.device.card.waits import Clock, Timeouts, Waits
 from ipuopt.device.card.window import CONTEXTS, STATE, Window
 from ipuopt.device.protocol import Device, Session
 from ipuopt.errors import DeviceError, InputError
@@ -44,7 +44,7 @@ class CardSession(Session):
     ) -> None:
         self._device = device
         self._package = package
-        self._waits = Waits(device, clock or SystemClock(), timeouts or Timeouts())
+        self._waits = Waits(device, clock, timeouts)
         self._window = Window(device, self._waits)
         self._pages: dict[int, Bytes] = {}
         self._last: tuple[HostCall, bytearray] | None = None

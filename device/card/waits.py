@@ -60,12 +60,17 @@ class Timeouts:
 
 
 class Waits:
-    """Reads of registers of one card until they hold what is expected."""
+    """Reads of registers of one card until they hold what is expected.
 
-    def __init__(self, device: Device, clock: Clock, timeouts: Timeouts) -> None:
+    Without a clock and time-outs: those of the system and of the public driver.
+    """
+
+    def __init__(
+        self, device: Device, clock: Clock | None = None, timeouts: Timeouts | None = None
+    ) -> None:
         self._device = device
-        self._clock = clock
-        self.timeouts = timeouts
+        self._clock = clock or SystemClock()
+        self.timeouts = timeouts or Timeouts()
 
     def until(self, offset: int, mask: int, wanted: int, timeout_s: float, what: str) -> int:
         """Read a register until the bits of ``mask`` are those of ``wanted``; its last value.
