@@ -12,10 +12,11 @@ from ipuopt.errors import LimitError
 
 T = TypeVar("T")
 
-GRACE_SHARE, GRACE_S = 0.1, 1.0
-"""A run may be late by this share of its limit and these seconds; writing takes about one more."""
+GRACE_SHARE, GRACE_S, WRITING_S = 0.1, 1.0, 1.0
+"""A run may be late by this share of its limit and these seconds; what is written may take as many
+as the last more."""
 
-FIRST_GRACE_S = 2.0
+FIRST_GRACE_S = GRACE_S + WRITING_S
 """Seconds instead as long as there is nothing to write: a first result that comes late on a busy
 machine is worth more than the second that writing it takes."""
 
@@ -23,7 +24,8 @@ INTERRUPT_GRACE_S, NOTHING_GRACE_S = 10.0, 2.0
 """Seconds that a run has after the first interrupt: to improve a program that is complete, to
 complete the first one."""
 
-INTERRUPTED = "interrupted before any program was complete"
+NO_PROGRAM = "before any program was complete"
+INTERRUPTED = f"interrupted {NO_PROGRAM}"
 
 
 class OverdueError(LimitError):
@@ -47,7 +49,7 @@ class Overdue(Generic[T]):
         self,
         started: float,
         time_limit_s: float | None,
-        missing: str = "before any program was complete",
+        missing: str = NO_PROGRAM,
     ) -> None:
         self.result: T | None = None
         self._missing = missing

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 FIXED_S, RECEIVER_S, PIECE_S = 1.0, 2e-6, 1e-4
 """Seconds that a package takes: always, a receiver of a transfer, a piece of 4096 bytes from or to the
 host. Twice what was measured on one idle core for a program of 1472 tiles."""
-OVERRUN_SHARE, OVERRUN_S = 0.1, 2.0
-"""How far a command may run past its limit."""
-
 
 kernels_option = click.option(
     "--kernels",
@@ -99,11 +96,13 @@ def write_package_of(
     profile
         Whether tiles take cycle samples.
     """
+    from ipuopt.cli.overdue import GRACE_S, GRACE_SHARE, WRITING_S
     from ipuopt.errors import Error
 
     limit_s = result.options.time_limit_s
     if limit_s is not None:
-        left_s = started_s + limit_s * (1 + OVERRUN_SHARE) + OVERRUN_S - time.monotonic()
+        latest = started_s + limit_s * (1 + GRACE_SHARE) + GRACE_S + WRITING_S
+        left_s = latest - time.monotonic()
         needed_s = estimate_s(result.built)
         if needed_s > left_s:
             needed, left = math.ceil(needed_s), max(0, math.floor(left_s))
