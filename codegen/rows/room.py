@@ -1,7 +1,7 @@
 """Least size of the exchange rows of a program, before anything is scheduled.
 
-Rows lie in the memory that placement leaves to code (:data:`ipuopt.target.memory.ROW_ROOM`), one
-a phase and tile. Each message begins with a ``send``, which carries no control; each control event
+Rows lie in executable memory (:data:`ipuopt.target.memory.ROW_ROOM` bytes without any data), one a
+phase and tile. Each message begins with a ``send``, which carries no control; each control event
 takes a word of its own, alone or as half of a pair (``ipu21.md`` 3.3, 4). So a row has a word for
 
 * each transfer that the tile sends,
@@ -72,18 +72,27 @@ def _needs_pointer(program: Program, receives: _Receives) -> BoolArray:
     return result
 
 
+def most_row_words(program: Program) -> IntArray:
+    """At least the words of :func:`least_row_words`, in less time: two controls for every receive.
+
+    Shape ``(phases, tiles)``.
+    """
+    sends, receives, _ = _messages(program)
+    return sends + 2 * receives + 2
+
+
 def refuse_long_rows(program: Program) -> None:
-    """Raise if the rows of some tile need more memory than there is, whatever the schedule.
+    """Raise if the rows of some tile need more executable memory than there is.
+
+    That proves that there is no program, whatever the schedule and wherever data lie.
 
     Raises
     ------
     InfeasibleError
         Names the tile with the longest rows and its five longest.
     """
-    sends, receives, _ = _messages(program)
-    # Most programs are far below: two controls a receive at most are counted.
-    most = (sends + 2 * receives + 2).sum(axis=0).max(initial=0)
-    if most * WORD_BYTES <= ROW_ROOM:
+    # Most programs are far below.
+    if most_row_words(program).sum(axis=0).max(initial=0) * WORD_BYTES <= ROW_ROOM:
         return
     least = least_row_words(program) * WORD_BYTES
     tile = int(least.sum(axis=(0, 1)).argmax())

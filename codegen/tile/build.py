@@ -38,6 +38,9 @@ from ipuopt.versions import versions
 
 _HOST_REGION = "host exchange program"
 
+Span = tuple[int, int]
+"""Address and bytes."""
+
 
 def build_package(
     built: Built, library: Library | None = None, *, profile: bool = False
@@ -65,8 +68,7 @@ def build_package(
     if lowest < SUPPORT_END:
         found = f"found data at {lowest:#x}"
         raise InputError(f"package: {found}, expected from {SUPPORT_END:#x}: code lies below")
-    work = work_of(built)
-    parts = _Parts(work, samples_of(work) if profile else None, library, free_ranges(built))
+    parts = parts_of(built, library, profile=profile)
     try:
         return _arranged(parts, below=False)
     except RoomError:  # programs below the host's window leave one range for rows above it
@@ -74,7 +76,7 @@ def build_package(
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
+class Parts:
     """What a package is made of, and executable ranges by logical tile."""
 
     work: Work
@@ -83,28 +85,66 @@ class _Parts:
     free: Sequence[Sequence[Range]]
 
 
-def _arranged(parts: _Parts, *, below: bool) -> Package:
-    """Package with tile programs on one side of the host's window or the other."""
-    work, samples = parts.work, parts.samples
-    called = sorted({*work.runs.names, *work.copies.names})
-    end = min(ranges[0][1] for ranges in parts.free)
-    code = code_of(called, parts.library, end, below=below)
-    bindings = bindings_of(work.built, sample_bindings(samples, HIGH))
-    batches = _batches(bindings)
-    work = with_host(work, batches)
-    size = WORD_BYTES * int(np.diff(programs(work, _unplaced(work, code), samples)[1]).max())
-    sampled = code.program + size
-    if samples is not None:  # they lie behind the programs, whose length their address leaves alone
-        bindings = bindings_of(work.built, sample_bindings(samples, sampled))
+def parts_of(built: Built, library: Library | None, *, profile: bool) -> Parts:
+    """Encode rows, name kernels and look for free ranges."""
+    work = work_of(built)
+    free = free_ranges(built.program.shards, built.address)
+    return Parts(work, samples_of(work) if profile else None, library, free)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """What is the same on all tiles, and the work of each with its host transfers.
+
+    Attributes
+    ----------
+    size_bytes
+        Of the longest tile program and the cycle samples behind it.
+    sampled
+        Where those begin.
+    """
+
+    work: Work
+    code: Code
+    bindings: Tensors
+    batches: Sections
+    size_bytes: int
+    sampled: int
+
+    @classmethod
+    def of(cls, parts: Parts, end: int, *, below: bool) -> Arrangement:
+        """With tile programs on one side of the host's window or the other, and code before ``end``."""
+        work, samples = parts.work, parts.samples
+        called = sorted({*work.runs.names, *work.copies.names})
+        code = code_of(called, parts.library, end, below=below)
+        bindings = bindings_of(work.built, sample_bindings(samples, HIGH))
         batches = _batches(bindings)
         work = with_host(work, batches)
-        size += WORD_BYTES * (int(samples.count.max()) + 1)
+        size = WORD_BYTES * int(np.diff(programs(work, _unplaced(work, code), samples)[1]).max())
+        sampled = code.program + size
+        if samples is not None:  # they lie behind the programs, whose length their address leaves
+            bindings = bindings_of(work.built, sample_bindings(samples, sampled))
+            batches = _batches(bindings)
+            work = with_host(work, batches)
+            size += WORD_BYTES * (int(samples.count.max()) + 1)
+        return cls(work, code, bindings, batches, size, sampled)
+
+    def room(self, tile: int, logical: int, free: Sequence[Range]) -> Room:
+        """Executable memory of a tile, by physical and logical number, with its free ranges."""
+        return Room(tile, self.code.of_tile(logical), self.code.program, self.size_bytes, free)
+
+
+def _arranged(parts: Parts, *, below: bool) -> Package:
+    """Package with tile programs on one side of the host's window or the other."""
+    end = min(ranges[0][1] for ranges in parts.free)
+    shared, samples = Arrangement.of(parts, end, below=below), parts.samples
+    code, bindings = shared.code, shared.bindings
     rooms = [
-        Room(tile, code.of_tile(logical), code.program, size, parts.free[logical])
+        shared.room(tile, logical, parts.free[logical])
         for tile, logical in enumerate(np.argsort(PHYSICAL).tolist())
     ]
-    at, regions = _placed(work, code, rooms, sampled)
-    words, bounds = programs(work, at, samples)
+    at, regions = _placed(shared, rooms)
+    words, bounds = programs(shared.work, at, samples)
     images = []
     for room, first, stop in zip(rooms, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         span = (code.program, WORD_BYTES * (stop - first))
@@ -117,9 +157,9 @@ def _arranged(parts: _Parts, *, below: bool) -> Package:
         inputs=bindings[0],
         outputs=(*bindings[2], completion()),
         weights=bindings[1],
-        host=host_exchange(*batches),
+        host=host_exchange(*shared.batches),
         entry_points=(EntryPoint("run", 0, 0),),
-        profile=plans(work, samples),
+        profile=plans(shared.work, samples),
         symbols=code.symbols,
         regions=(*code.regions, *regions),
     )
@@ -137,30 +177,73 @@ def _unplaced(work: Work, code: Code) -> Addresses:
     return Addresses(code.runtime.symbols, code.kernels, rows, host, HIGH)
 
 
-def _placed(
-    work: Work, code: Code, rooms: Sequence[Room], samples: int
-) -> tuple[Addresses, list[Region]]:
-    """Rows first, then code and tables of the host; the regions that they make."""
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """Addresses of what one tile has of its own.
+
+    Attributes
+    ----------
+    rows
+        By phase.
+    host
+        Descriptor and code of each part, by section and batch.
+    """
+
+    rows: dict[int, Span]
+    host: dict[tuple[int, int], tuple[int, Span]]
+
+
+def fill(shared: Arrangement, room: Room) -> Filled:
+    """Rows first, then code and tables of the host.
+
+    Raises
+    ------
+    RoomError
+        If they do not fit.
+    """
+    work, tile = shared.work, room.tile
+    logical = int(np.flatnonzero(PHYSICAL == tile)[0])
+
+    def put(words: WordArray) -> Span:
+        return room.place(words), WORD_BYTES * len(words)
+
+    rows = {
+        phase: put(encoded.row(logical))
+        for phase, encoded in enumerate(work.rows)
+        if logical < len(encoded.done) and encoded.done[logical] > 0
+    }
+    host = {}
+    for section, batches in enumerate(work.sections):
+        for number, batch in enumerate(batches):
+            part = batch.get(tile)
+            if part is None:
+                continue
+            body = put(words_of(*part.code))
+            packets = room.place(words_of(*part.packets))
+            counts = part.copy_words | len(part.packets) << 24
+            table = room.place(words_of(part.destination, counts, packets))
+            host[section, number] = table, body
+    return Filled(rows, host)
+
+
+def _placed(shared: Arrangement, rooms: Sequence[Room]) -> tuple[Addresses, list[Region]]:
+    """Where everything lies; the regions of rows by phase, then those of the host by batch."""
+    work, code = shared.work, shared.code
+    filled = [fill(shared, room) for room in rooms]
     regions: dict[tuple[int, int, str], Region] = {}
 
-    def put(tile: int, words: WordArray, name: str) -> int:
-        address = rooms[tile].place(words)
-        region = Region(tile, address, WORD_BYTES * len(words), name)
-        return regions.setdefault((tile, address, name), region).address
+    def told(tile: int, span: Span, name: str) -> int:
+        return regions.setdefault((tile, span[0], name), Region(tile, *span, name)).address
 
     rows = np.full((len(work.rows), TILES), code.runtime.symbols["idle_row"])
     for phase, encoded in enumerate(work.rows):
-        for tile in np.flatnonzero(encoded.done > 0).tolist():
-            place = int(PHYSICAL[tile])
-            rows[phase, place] = put(place, encoded.row(tile), EXCHANGE_ROW)
+        for tile in PHYSICAL[np.flatnonzero(encoded.done > 0)].tolist():
+            rows[phase, tile] = told(tile, filled[tile].rows[phase], EXCHANGE_ROW)
     host: dict[Place, tuple[int, int]] = {}
     for section, batches in enumerate(work.sections):
         for number, batch in enumerate(batches):
-            for tile, part in batch.items():
-                body = put(tile, words_of(*part.code), _HOST_REGION)
-                packets = rooms[tile].place(words_of(*part.packets))
-                counts = part.copy_words | len(part.packets) << 24
-                table = rooms[tile].place(words_of(part.destination, counts, packets))
-                host[section, number, tile] = table, body
-    addresses = Addresses(code.runtime.symbols, code.kernels, rows, host, samples)
-    return addresses, list(regions.values())
+            for tile in batch:
+                table, body = filled[tile].host[section, number]
+                host[section, number, tile] = table, told(tile, body, _HOST_REGION)
+    symbols = code.runtime.symbols
+    return Addresses(symbols, code.kernels, rows, host, shared.sampled), list(regions.values())

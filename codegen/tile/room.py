@@ -6,7 +6,8 @@
     | stub, code  | host    | state  | free      | code | program | samples | rows, free| data
 
 All of it is executable. Below 0x64000 no memory element is shared with data; above, executable elements
-in which a tile has no data at any time are used too, when the rest is full. So a row never lies in an
+in which a tile has no data at any time are used too, when the rest is full. Placement empties some where
+those are too few (:mod:`ipuopt.codegen.tile.support`). So a row never lies in an
 element that its phase reads or writes.
 """
 
@@ -22,7 +23,7 @@ from ipuopt.codegen.package.check import LOAD_START
 from ipuopt.codegen.runtime import COMPLETION
 from ipuopt.errors import InputError
 from ipuopt.layout import IntArray, round_up
-from ipuopt.result import Built
+from ipuopt.program import ShardTable
 from ipuopt.target.constants import TILES, WORD_BYTES
 from ipuopt.target.memory import (
     EXECUTABLE_END,
@@ -45,16 +46,15 @@ CODE_FLAGS, STATE_FLAGS = 5, 3
 Range = tuple[int, int]
 
 
-def free_ranges(built: Built) -> list[tuple[Range, ...]]:
+def free_ranges(shards: ShardTable, address: IntArray) -> list[tuple[Range, ...]]:
     """Executable ranges from ``HIGH`` on in whose elements a tile has no data, by logical tile.
 
     Bytes that are fetched behind an instruction are left at the end of each.
     """
-    shards = built.program.shards
     starts = np.arange(SUPPORT_END, EXECUTABLE_END, STANDARD_ELEMENT)
     used = np.zeros((TILES, len(starts)), np.bool_)
-    low = np.flatnonzero((built.address < EXECUTABLE_END) & (shards.size_bytes > 0))
-    first, last = element_range(built.address[low], shards.size_bytes[low])
+    low = np.flatnonzero((address < EXECUTABLE_END) & (shards.size_bytes > 0))
+    first, last = element_range(address[low], shards.size_bytes[low])
     for number, element in enumerate((starts // STANDARD_ELEMENT).tolist()):
         touching = low[(first <= element) & (element <= last)]
         used[shards.tile[touching], number] = True

@@ -33,6 +33,7 @@ from ipuopt.options import SolveOptions
 from ipuopt.settings import Setting, options_of, resolve
 
 if TYPE_CHECKING:
+    from ipuopt.codegen.link import Library
     from ipuopt.plan import Plan
     from ipuopt.result import Result
     from ipuopt.workload import Workload
@@ -92,13 +93,14 @@ def solve(
         folder = output or Path("runs", graph.name)
         check_output(folder, force=force)
         plan = None if plan_file is None else _read_plan(plan_file, graph)
-        package = partial(write_package_of, library=read_kernels(kernels), profile=profile)
+        library = read_kernels(kernels)
+        package = partial(write_package_of, library=library, profile=profile)
         options = options_of(settings)
         overdue: Overdue[Result] = Overdue(started, options.time_limit_s)
         events = replace(shown.events(interrupts.requested), on_result=overdue.keep)
 
         def work() -> Result:
-            return _pipeline(graph, options, plan, events, started)
+            return _pipeline(graph, options, plan, events, started, library, profile)
 
         from ipuopt.warm import compiling_beside
 
@@ -118,14 +120,27 @@ def solve(
 
 
 def _pipeline(
-    workload: Workload, options: SolveOptions, plan: Plan | None, events: Events, started: float
+    workload: Workload,
+    options: SolveOptions,
+    plan: Plan | None,
+    events: Events,
+    started: float,
+    library: Library | None,
+    profile: bool,
 ) -> Result:
     from ipuopt import pipeline
     from ipuopt.solvers.parallel import Workers
 
     with Workers(options.threads, options.cluster) as workers:
         return pipeline.solve(
-            workload, options, plan=plan, events=events, started_s=started, workers=workers
+            workload,
+            options,
+            plan=plan,
+            events=events,
+            started_s=started,
+            workers=workers,
+            library=library,
+            profile=profile,
         )
 
 

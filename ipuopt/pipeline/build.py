@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,14 +13,16 @@ from ipuopt.codegen.check import check as check_lowering
 from ipuopt.codegen.lower import lower
 from ipuopt.codegen.phases import exchange_problem, phase_slice
 from ipuopt.codegen.rows.room import refuse_long_rows
-from ipuopt.errors import CheckError
+from ipuopt.codegen.tile import least_ends
 from ipuopt.events import Events
 from ipuopt.limits import Limits
 from ipuopt.models import exchange, placement
+from ipuopt.pipeline.phases import Scheduled, refuse, scheduled, searched
 from ipuopt.plan import Plan
 from ipuopt.program import IntArray, Program
-from ipuopt.report import SolveReport, status_of
+from ipuopt.report import SolveReport
 from ipuopt.result import Built
+from ipuopt.target.memory import SUPPORT_END
 
 logger = logging.getLogger(__name__)
 
@@ -69,14 +71,6 @@ class Found:
     cycles: IntArray
 
 
-@dataclass(frozen=True, slots=True)
-class _Scheduled:
-    """A checked schedule of a phase and its report."""
-
-    solution: exchange.Solution
-    report: SolveReport
-
-
 Keep = Callable[[Complete], None]
 """Told of complete programs on the way to the last one."""
 
@@ -112,7 +106,7 @@ def build_below(
         return None
     problems = [_problem(placed, phase) for phase in range(len(placed.program.phases))]
     done = [
-        _scheduled(problem, exchange.schedule_quickly(problem), heuristic=None)
+        scheduled(problem, exchange.schedule_quickly(problem), heuristic=None)
         for problem in problems
     ]
     sizes = [_effort(placed.program, step) for step in placed.program.phases]
@@ -126,21 +120,10 @@ def build_below(
         events.on_stage(problem.name)
         # Counters end a repeatable search; a share of the time could only end it before them.
         part = limits if limits.deterministic else limits.within(limits.remaining_s() * share)
-        solution, report = exchange.solve(problem, _named(part, problem.name))
-        _refuse(problem.name, exchange.check(problem, solution))
-        done[number] = _better(done[number], _Scheduled(solution, report))
+        done[number] = searched(problem, done[number], part)
         least[number] = exchange.horizon(problem, done[number].solution)
     program = _assembled(placed, done)
     return Found(program, step_cycles(plan, placed.program, program.built.horizon))
-
-
-def _named(limits: Limits, name: str) -> Limits:
-    """Same limits; what is told of a stage is told under ``name``."""
-    return replace(
-        limits,
-        on_solution=lambda _, value: limits.on_solution(name, value),
-        on_bound=lambda _, value: limits.on_bound(name, value),
-    )
 
 
 def build_heuristic(plan: Plan, limits: Limits) -> Complete | None:
@@ -158,7 +141,7 @@ def build_heuristic(plan: Plan, limits: Limits) -> Complete | None:
     for phase in range(len(placed.program.phases)):
         problem = _problem(placed, phase)
         solution, horizon = exchange.schedule_heuristic(problem)
-        done.append(_scheduled(problem, solution, horizon))
+        done.append(scheduled(problem, solution, horizon))
     return _assembled(placed, done)
 
 
@@ -205,7 +188,7 @@ def step_cycles(plan: Plan, program: Program, horizon: IntArray) -> IntArray:
 
 def _lower_and_place(plan: Plan, limits: Limits, *, heuristic: bool) -> Placed | None:
     program = lower(plan)
-    _refuse("lowering", check_lowering(plan, program))
+    refuse("lowering", check_lowering(plan, program))
     refuse_long_rows(program)
     names = tuple(value.name for value in plan.values)
     placed, report = placement.solve_program(
@@ -214,8 +197,17 @@ def _lower_and_place(plan: Plan, limits: Limits, *, heuristic: bool) -> Placed |
     if placed is None:
         logger.info("placement found no addresses: %s", report.run.note)
         return None
+    ends = least_ends(program, placed.address)
+    if ends.max(initial=SUPPORT_END) > SUPPORT_END:
+        again = placement.place_again(
+            program, placed, report, ends, limits, heuristic_only=heuristic
+        )
+        if again is None:
+            logger.info("placement found no addresses that leave room for the exchange rows")
+            return None
+        placed, report = again
     violations = placement.check_program(program, placed.address, placed.boundary)
-    _refuse("placement", violations)
+    refuse("placement", violations)
     return Placed(
         plan=plan,
         program=program,
@@ -240,36 +232,7 @@ def _problem(placed: Placed, phase: int) -> exchange.Problem:
     return exchange_problem(placed.program, placed.address, phase)
 
 
-def _scheduled(
-    problem: exchange.Problem, solution: exchange.Solution, heuristic: int | None
-) -> _Scheduled:
-    """A schedule that no search has made; it passes its checker here."""
-    _refuse(problem.name, exchange.check(problem, solution))
-    horizon = exchange.horizon(problem, solution)
-    bound, source = exchange.lower_bound(problem)
-    report = SolveReport(
-        stage="exchange",
-        model=problem.name,
-        status=status_of(horizon, bound),
-        heuristic=heuristic,
-        objective=horizon,
-        bound=bound,
-        bound_source=source,
-        unit="cycles",
-    )
-    return _Scheduled(solution, report)
-
-
-def _better(first: _Scheduled, searched: _Scheduled) -> _Scheduled:
-    """What the search found, unless it had less time than the first schedule needs to be better."""
-    horizon, report = first.report.objective, searched.report
-    if horizon is None or report.objective is None or report.objective <= horizon:
-        return searched
-    status = status_of(horizon, report.bound)
-    return _Scheduled(first.solution, replace(report, objective=horizon, status=status, terms={}))
-
-
-def _assembled(placed: Placed, done: Sequence[_Scheduled]) -> Complete:
+def _assembled(placed: Placed, done: Sequence[Scheduled]) -> Complete:
     """Put the checked schedules of all phases together."""
     starts = [phase.solution.start for phase in done]
     horizon = [phase.report.objective for phase in done]
@@ -282,8 +245,3 @@ def _assembled(placed: Placed, done: Sequence[_Scheduled]) -> Complete:
         horizon=np.array(horizon, dtype=np.int64),
     )
     return Complete(built=built, reports=(placed.report, *(phase.report for phase in done)))
-
-
-def _refuse(what: str, violations: tuple[tuple[str, str], ...]) -> None:
-    if violations:
-        raise CheckError(what, violations)

@@ -8,6 +8,7 @@ import math
 import time
 from dataclasses import replace
 
+from ipuopt.codegen.link import Library
 from ipuopt.errors import CheckError, Error, InfeasibleError, InputError, LimitError
 from ipuopt.events import Events
 from ipuopt.layout import LayoutError
@@ -31,6 +32,7 @@ from ipuopt.pipeline.programs import (
     shortest,
 )
 from ipuopt.pipeline.state import Search, State, bound_of, limit_of, result_of
+from ipuopt.pipeline.support import with_room
 from ipuopt.plan import Plan
 from ipuopt.report import SolveReport, SolveStatus
 from ipuopt.result import Result
@@ -55,6 +57,8 @@ def solve(
     events: Events | None = None,
     started_s: float | None = None,
     workers: Workers | None = None,
+    library: Library | None = None,
+    profile: bool = False,
 ) -> Result:
     """Solve ``workload``, or build the given ``plan`` for it.
 
@@ -75,6 +79,8 @@ def solve(
         For parts of a stage that run side by side. Unless given, those of the cluster that the
         options name, or none: processes ask for a script that can be imported
         (:class:`ipuopt.solvers.parallel.Workers`).
+    library, profile
+        What the package will be built with: the code that needs room beside the rows.
 
     Raises
     ------
@@ -113,6 +119,8 @@ def solve(
         raise LimitError(f"{workload.name}: no program was complete when the search ended")
     if state.main is not None and best is not state.main:
         events.on_message("the program built from heuristics alone is the shortest; it is kept")
+    if not events.should_stop():
+        best = with_room(best, limits, library, profile=profile)
     _refuse_contradiction(bound_of(search, state), best)
     return result_of(search, state, best, limit_of(search, state, best.reports))
 

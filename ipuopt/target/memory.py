@@ -37,15 +37,15 @@ RUNTIME_END = 0x586E0
 """End of the completion word and the stacks behind the host window (lowering.md 5.1)."""
 
 SUPPORT_END = 0x64000
-"""First byte that data may use.
+"""First byte that data may use, unless the rows of a tile need more than this leaves.
 
 Below it lie the runtime, the host window, the stacks, and about 48 KiB from ``RUNTIME_END`` for
 tile code and exchange rows: the reservation of the public compiler is 49152 bytes (cost-model.md
 4.1), which ends at 0x646e0. It is rounded down to the start of a memory element, so that no
 exchange row shares an element with data that its phase reads or writes (ipu21.md 2).
 """
-ROW_ROOM = SUPPORT_END - RUNTIME_END
-"""Bytes that exchange rows have at most, code aside."""
+ROW_ROOM = HOST_WINDOW[0] - BASE + EXECUTABLE_END - LOOKAHEAD - RUNTIME_END
+"""Bytes that exchange rows have at most, code aside, if data leave all executable memory to them."""
 DATA_LOW = (SUPPORT_END, INTERLEAVED_BASE)
 """Half-open range of standard memory that data may use (lowering.md 5.1)."""
 DATA_HIGH = (INTERLEAVED_BASE, LOADABLE_END)

@@ -70,6 +70,7 @@ too; ``bound`` holds for placements with the least conflict words.
 
 from __future__ import annotations
 
+from ipuopt.models.placement.again import place_again
 from ipuopt.models.placement.bounds import explain
 from ipuopt.models.placement.check import check, check_program, program_conflict_words
 from ipuopt.models.placement.problem import Problem, Regions, Solution
@@ -84,6 +85,7 @@ __all__ = [
     "check",
     "check_program",
     "explain",
+    "place_again",
     "program_conflict_words",
     "solve",
     "solve_program",

@@ -138,7 +138,12 @@ def _pairs_of_tiles(tile: IntArray) -> IntArray:
     return np.stack((order[later - back], order[later]), axis=1)
 
 
-def check_program(program: Program, address: IntArray, boundary: IntArray) -> Violations:
+def check_program(
+    program: Program,
+    address: IntArray,
+    boundary: IntArray,
+    low_start: IntArray | int = DATA_LOW[0],
+) -> Violations:
     """Every violation of (A1) to (A4) by the shards of all tiles.
 
     Parameters
@@ -147,6 +152,8 @@ def check_program(program: Program, address: IntArray, boundary: IntArray) -> Vi
         Byte address of every shard, shape ``(shards,)``.
     boundary
         Byte address of the boundary on every tile, shape ``(tiles,)``.
+    low_start
+        First address that data may use, on each tile or on all: code and rows may lie below.
     """
     shards = program.shards
     if address.shape != (len(shards),) or boundary.shape != (program.tiles,):
@@ -154,7 +161,8 @@ def check_program(program: Program, address: IntArray, boundary: IntArray) -> Vi
     end = address + shards.size_bytes
     edge = boundary[shards.tile]
     high_start, high_stop = DATA_HIGH
-    within_low = (address >= DATA_LOW[0]) & (end <= DATA_LOW[1])
+    first = np.broadcast_to(low_start, program.tiles)[shards.tile]
+    within_low = (address >= first) & (end <= DATA_LOW[1])
     standard = within_low | ((address >= edge) & (end <= high_stop))
     interleaved = (address >= high_start) & (end <= np.minimum(edge, high_stop))
     outside = ~np.where(shards.interleaved == 1, interleaved, standard)

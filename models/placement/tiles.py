@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -94,6 +94,7 @@ class _Member:
 
 def _digest(problem: Problem) -> bytes:
     columns: Sequence[IntArray] = (
+        np.array([problem.regions.low_start]),
         problem.size_bytes,
         problem.alignment,
         problem.interleaved,
@@ -110,8 +111,12 @@ def _digest(problem: Problem) -> bytes:
     return digest.digest()
 
 
-def tile_classes(program: Program, regions: Regions = TILE_REGIONS) -> tuple[TileClass, ...]:
+def tile_classes(
+    program: Program, regions: Regions = TILE_REGIONS, low_start: IntArray | None = None
+) -> tuple[TileClass, ...]:
     """Problems of all tiles that hold a shard, in order of the first tile of each class.
+
+    ``low_start`` is that of each tile, shape ``(tiles,)``, where it is not the same on all.
 
     The buffers of a tile are sorted by lifetime, class, size and alignment, so that tiles whose
     tables list the same buffers in another order meet in one class.
@@ -135,7 +140,9 @@ def tile_classes(program: Program, regions: Regions = TILE_REGIONS) -> tuple[Til
         at = at[np.lexsort((pairs[at, 1], pairs[at, 0]))]
         problem = Problem(
             name=f"tile {tile}",
-            regions=regions,
+            regions=regions
+            if low_start is None
+            else replace(regions, low_start=int(low_start[tile])),
             size_bytes=shards.size_bytes[here],
             alignment=shards.alignment[here],
             interleaved=shards.interleaved[here],

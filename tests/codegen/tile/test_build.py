@@ -208,7 +208,7 @@ def test_elements_without_data_are_free(built: Built) -> None:
     shards = built.program.shards
     one, other = (int(np.flatnonzero(shards.tile == tile)[0]) for tile in (1, 2))
     address[one], address[other] = 0x6C000 - 4, 0x64000
-    ranges = free_ranges(replace(built, address=address))
+    ranges = free_ranges(shards, address)
     assert ranges[0] == ranges[1471] == ((0x5C000, 0x80000 - 64),)
     assert ranges[1] == ((0x5C000, 0x68000 - 64), (0x70000, 0x80000 - 64))
     assert ranges[2] == ((0x5C000, 0x64000 - 64), (0x68000, 0x80000 - 64))
@@ -218,7 +218,7 @@ def test_rows_find_room_where_it_is(
     built: Built, package: Package, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Less room below 0x64000: rows go on above, or programs below the host's window."""
-    monkeypatch.setattr(build, "free_ranges", lambda _: [((0x5C000, 0x5C008),)] * 1472)
+    monkeypatch.setattr(build, "free_ranges", lambda *_: [((0x5C000, 0x5C008),)] * 1472)
     tight = build_package(built)
     (program,) = {span.start for span in tile_programs(tight).values()}
     assert 0x4C018 < program < 0x50000
@@ -226,7 +226,7 @@ def test_rows_find_room_where_it_is(
     longest = max(map(len, tile_programs(package).values()))
     stop = max(r.address + r.size for r in package.regions if r.physical_tile == ALL_TILES)
     free = ((0x5C000, 0x5C000 + longest), (0x70000, 0x74000))
-    monkeypatch.setattr(build, "free_ranges", lambda _: [free] * 1472)
+    monkeypatch.setattr(build, "free_ranges", lambda *_: [free] * 1472)
     monkeypatch.setattr(room, "RUNTIME_END", 0x5C000)
     monkeypatch.setattr(room, "HOST_WINDOW", (stop, 0))
     spread = build_package(built)
