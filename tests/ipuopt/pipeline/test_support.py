@@ -1,0 +1,182 @@
+"""Programs whose code and rows need more memory than placement leaves to them at first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import ipuopt
+from ipuopt import pipeline
+from ipuopt.cli import main
+from ipuopt.codegen.isa import assemble
+from ipuopt.codegen.link import read_library
+from ipuopt.codegen.package import ALL_TILES
+from ipuopt.codegen.package.listing import missing_kernels, tile_programs
+from ipuopt.codegen.phases import exchange_problem, phase_slice
+from ipuopt.codegen.tile import (
+    build_package,
+    check_package,
+    least_ends,
+    support,
+    support_ends,
+    taken_names,
+)
+from ipuopt.errors import InputError
+from ipuopt.limits import Limits
+from ipuopt.models import exchange, placement
+from ipuopt.models.placement.tiles import conflict_pairs
+from ipuopt.options import Solver
+from ipuopt.pipeline.build import Complete
+from ipuopt.pipeline.support import _phase, with_room
+from ipuopt.program import IntArray, ShardTable
+from ipuopt.result import Result
+from ipuopt.target.constants import TILES
+from ipuopt.target.memory import EXECUTABLE_END, LOOKAHEAD, STANDARD_ELEMENT, SUPPORT_END
+
+OPTIONS = ipuopt.SolveOptions(solver=Solver.HEURISTIC, deterministic=True)
+LIMITS = Limits(deterministic=True)
+CODE_BYTES = 50_000
+"""Of one object: with it, code from 0x5c000 on ends above 0x64000."""
+
+
+@pytest.fixture(scope="module")
+def solved(small_workload: ipuopt.Workload) -> Result:
+    return ipuopt.solve(small_workload, OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def linkable(
+    solved: Result, elf: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[int], Path]:
+    """``linkable(size)``: bodies of all kernels that return at once, and a table one refers to."""
+
+    def make(size: int) -> Path:
+        path = tmp_path_factory.mktemp("kernels") / "all.o"
+        content = b"".join(
+            word.to_bytes(4, "little") for word in assemble("br $m10\n.word 0", 0).words
+        )
+        names = missing_kernels(build_package(solved.built))
+        parts = [elf.Part(f".text.{name}", content, alignment=8) for name in names]
+        parts[0].relocations.append((4, 4, ".data.table", 0))
+        table = elf.Part(".data.table", size=size, kind=elf.NOBITS, flags=3)
+        symbols = {name: (f".text.{name}", 0) for name in names}
+        path.write_bytes(elf.elf([*parts, table], symbols))
+        return path
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def objects(linkable: Callable[[int], Path]) -> Path:
+    return linkable(CODE_BYTES)
+
+
+def test_large_code(small_workload: ipuopt.Workload, solved: Result, objects: Path) -> None:
+    """Refused where data lie as usual; data give way when placement is told."""
+    library = read_library([objects], taken_names())
+    with pytest.raises(InputError):
+        build_package(solved.built, library)
+    ends = support_ends(solved.built, library)
+    assert ends is not None and ends.max() > SUPPORT_END
+    result = pipeline.solve(small_workload, OPTIONS, library=library)
+    built = result.built
+    assert np.all(built.address >= ends[built.program.shards.tile])
+    assert placement.check_program(built.program, built.address, built.boundary, ends) == ()
+    assert check_package(built, build_package(built, library)) == ()
+    unmoved = pipeline.solve(small_workload, OPTIONS).built
+    np.testing.assert_array_equal(unmoved.address, solved.built.address)
+    np.testing.assert_array_equal(unmoved.start, solved.built.start)
+
+
+def test_too_large_code(solved: Result, linkable: Callable[[int], Path]) -> None:
+    """What fits below no data is no proof of anything: the program stays as it is."""
+    library = read_library([linkable(200_000)], taken_names())
+    assert support_ends(solved.built, library) is None
+    program = Complete(built=solved.built, reports=solved.reports[1:])
+    assert with_room(program, LIMITS, library) is program
+
+
+def test_solve_check_and_run(
+    small_workload: ipuopt.Workload, objects: Path, tmp_path: Path
+) -> None:
+    from ipuopt.strict_json import dumps
+    from ipuopt.workload import to_dict
+
+    file, run = tmp_path / "small.json", tmp_path / "run"
+    file.write_bytes(dumps(to_dict(small_workload)))
+    arguments = ["--solver", "heuristic", "--deterministic", "-q", "--kernels", str(objects)]
+    outcome = CliRunner().invoke(main, ["solve", str(file), *arguments, "-o", str(run)])
+    assert outcome.exit_code in (0, 4) and "not written" not in outcome.stdout
+    assert CliRunner().invoke(main, ["check", str(run)]).exit_code == 0
+    outcome = CliRunner().invoke(main, ["run", str(run)])
+    assert outcome.exit_code == 0 and "PASS" in outcome.stdout
+
+
+def test_long_rows(solved: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Room for programs alone below the data: rows do not fit; phases hold at the new addresses."""
+    package = build_package(solved.built)
+    shared = max(r.address + r.size for r in package.regions if r.physical_tile == ALL_TILES)
+    longest = max(map(len, tile_programs(package).values()))
+    high = (SUPPORT_END - LOOKAHEAD - longest) & -8
+
+    def below_data(shards: ShardTable, address: IntArray) -> list[tuple[tuple[int, int], ...]]:
+        lowest = np.full(TILES, EXECUTABLE_END)
+        np.minimum.at(lowest, shards.tile, address // STANDARD_ELEMENT * STANDARD_ELEMENT)
+        return [((high, stop - LOOKAHEAD),) for stop in lowest.tolist()]
+
+    monkeypatch.setattr("ipuopt.codegen.tile.build.free_ranges", below_data)
+    for name in ("build", "code", "room", "support"):
+        monkeypatch.setattr(f"ipuopt.codegen.tile.{name}.HIGH", high)
+    monkeypatch.setattr("ipuopt.codegen.tile.room.RUNTIME_END", high)
+    monkeypatch.setattr(support, "_BELOW", ())
+    monkeypatch.setattr("ipuopt.codegen.tile.room.HOST_WINDOW", (shared, 0x58000))
+    with pytest.raises(InputError):
+        build_package(solved.built)
+    program = Complete(built=solved.built, reports=solved.reports[1:])
+    found = with_room(program, LIMITS)
+    assert found is not program
+    built = found.built
+    assert check_package(built, build_package(built)) == ()
+    for phase, step in enumerate(built.program.phases):
+        problem = exchange_problem(built.program, built.address, phase)
+        solution = exchange.Solution(built.start[phase_slice(built.program, step)])
+        assert exchange.check(problem, solution) == ()
+        assert exchange.horizon(problem, solution) == built.horizon[phase]
+    assert with_room(found, LIMITS) is found
+
+
+def test_least_rows_tell_before_any_schedule(
+    solved: Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, address = solved.built.program, solved.built.address
+    assert set(least_ends(program, address).tolist()) == {SUPPORT_END}
+    monkeypatch.setattr(support, "_BELOW", ())
+    monkeypatch.setattr(support, "HIGH", SUPPORT_END - 128)
+    monkeypatch.setattr(support, "free_ranges", lambda *_: [()] * program.tiles)
+    ends = least_ends(program, address)
+    needs = 4 * support.least_row_words(program).sum(axis=(0, 1))
+    assert ends.tolist() == [SUPPORT_END + STANDARD_ELEMENT * (need > 0) for need in needs]
+
+
+def test_phase_whose_schedule_breaks_a_rule(solved: Result) -> None:
+    """Sends and receives at one time from what is now one element: another schedule, which holds."""
+    built, program = solved.built, solved.built.program
+    limits = Limits(deterministic=True, effort=0.01)
+    for one, other in conflict_pairs(program).pair.tolist():
+        address = built.address.copy()
+        address[other] = address[one] + program.shards.size_bytes[one] + 7 & -8
+        for number, report in enumerate(solved.reports[2:]):
+            part = phase_slice(program, program.phases[number])
+            problem = exchange_problem(program, address, number)
+            if not exchange.check(problem, exchange.Solution(built.start[part])):
+                continue
+            found = _phase(built, address, number, report, limits)
+            assert exchange.check(problem, found.solution) == ()
+            assert found.report.objective == exchange.horizon(problem, found.solution)
+            return
+    pytest.fail("no pair breaks a schedule")
