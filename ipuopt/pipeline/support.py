@@ -96,7 +96,7 @@ def _phase(
     if not exchange.check(problem, solution):
         return scheduled(problem, solution, report.heuristic)
     first = scheduled(problem, exchange.schedule_quickly(problem), report.heuristic)
-    return searched(problem, first, limits)
+    return first if limits.expired() else searched(problem, first, limits)
 
 
 def _same(one: exchange.Problem, other: exchange.Problem) -> bool:

@@ -15,6 +15,7 @@ from ipuopt import pipeline
 from ipuopt.cli import main
 from ipuopt.codegen.isa import assemble
 from ipuopt.codegen.link import read_library
+from ipuopt.codegen.lower import lower
 from ipuopt.codegen.package import ALL_TILES
 from ipuopt.codegen.package.listing import missing_kernels, tile_programs
 from ipuopt.codegen.phases import exchange_problem, phase_slice
@@ -26,15 +27,21 @@ from ipuopt.codegen.tile import (
     support_ends,
     taken_names,
 )
+from ipuopt.device import Simulator
 from ipuopt.errors import InputError
 from ipuopt.limits import Limits
 from ipuopt.models import exchange, placement
 from ipuopt.models.placement.tiles import conflict_pairs
 from ipuopt.options import Solver
 from ipuopt.pipeline.build import Complete
+from ipuopt.pipeline.execute import MOST_ERROR, tensors_of
+from ipuopt.pipeline.phases import scheduled
+from ipuopt.pipeline.reference import reference
 from ipuopt.pipeline.support import _phase, with_room
+from ipuopt.pipeline.tensors import packed, unpacked
+from ipuopt.plan_file import read_plan_json
 from ipuopt.program import IntArray, ShardTable
-from ipuopt.result import Result
+from ipuopt.result import Built, Result
 from ipuopt.target.constants import TILES
 from ipuopt.target.memory import EXECUTABLE_END, LOOKAHEAD, STANDARD_ELEMENT, SUPPORT_END
 
@@ -180,3 +187,43 @@ def test_phase_whose_schedule_breaks_a_rule(solved: Result) -> None:
             assert found.report.objective == exchange.horizon(problem, found.solution)
             return
     pytest.fail("no pair breaks a schedule")
+
+
+def test_rows_of_many_transfers(tmp_path: Path) -> None:
+    """75 KiB of rows a tile, with more data than lie above 0x80000: placed again, and run."""
+    folder = Path(__file__).parents[2] / "instances" / "overflow"
+    for name in ("rows.yaml", "rows.plan.json"):  # a quarter of what fits nowhere
+        text = (folder / name).read_text(encoding="utf-8")
+        (tmp_path / name).write_text(text.replace("2048", "512"), encoding="utf-8")
+    workload = ipuopt.load(tmp_path / "rows.yaml")
+    plan = read_plan_json(tmp_path / "rows.plan.json")
+    program = lower(plan)
+    placed, report = placement.solve_program(program, LIMITS, heuristic_only=True)
+    assert placed is not None
+    problems = [exchange_problem(program, placed.address, n) for n in range(len(program.phases))]
+    phases = [scheduled(problem, exchange.schedule_quickly(problem), None) for problem in problems]
+    built = Built(
+        plan=plan,
+        program=program,
+        address=placed.address,
+        boundary=placed.boundary,
+        start=np.concatenate([phase.solution.start for phase in phases]),
+        horizon=np.array([phase.report.objective for phase in phases]),
+    )
+    with pytest.raises(InputError, match="bytes of rows or host tables"):
+        build_package(built)
+    reports = (report, *(phase.report for phase in phases))
+    late = Limits(deadline=0.0)  # no search
+    found = with_room(Complete(built=built, reports=reports), late).built
+    package = build_package(found)
+    assert check_package(found, package) == ()
+    given = tensors_of(workload, None, 0)
+    named = {value.name: given[value.tensor] for value in plan.values if value.tensor in given}
+    with Simulator(package) as device:
+        device.start()
+        device.call("initialize", packed(found, package.weights, named))
+        device.call("run", packed(found, package.inputs, named))
+        result = unpacked(found, package.outputs[:1], device.finish())["y"]
+        assert list(device.machine.phases) == found.horizon.tolist()
+    expected = reference(workload, given)["y"]
+    assert np.abs(result.astype(float) - expected).max() < MOST_ERROR * expected.std()
