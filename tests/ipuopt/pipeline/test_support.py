@@ -19,6 +19,7 @@ from ipuopt.codegen.lower import lower
 from ipuopt.codegen.package import ALL_TILES
 from ipuopt.codegen.package.listing import missing_kernels, tile_programs
 from ipuopt.codegen.phases import exchange_problem, phase_slice
+from ipuopt.codegen.rows.room import least_row_words
 from ipuopt.codegen.tile import (
     build_package,
     check_package,
@@ -166,7 +167,7 @@ def test_least_rows_tell_before_any_schedule(
     monkeypatch.setattr(support, "HIGH", SUPPORT_END - 128)
     monkeypatch.setattr(support, "free_ranges", lambda *_: [()] * program.tiles)
     ends = least_ends(program, address)
-    needs = 4 * support.least_row_words(program).sum(axis=(0, 1))
+    needs = 4 * least_row_words(program).sum(axis=(0, 1))
     assert ends.tolist() == [SUPPORT_END + STANDARD_ELEMENT * (need > 0) for need in needs]
 
 
