@@ -106,8 +106,10 @@ def main() -> None:
         events: Events,
         started_s: float,
         workers: object = None,
+        library: object = None,
+        profile: bool = False,
     ) -> Result:
-        del options, plan, started_s, workers
+        del options, plan, started_s, workers, library, profile
         events.on_stage("mapping")
         if behaviour == "published":
             events.on_result(replace(result, workload=workload, limit=Limit.TIME))

@@ -67,6 +67,8 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Install:
             events: Events,
             started_s: float,
             workers: object,
+            library: object,
+            profile: bool,
         ) -> Result:
             assert 0 <= time.monotonic() - started_s < 60
             return function(workload, options, plan, events)
