@@ -79,8 +79,14 @@ def support_ends(
     if library is None and _ample(built):
         return np.full(built.program.tiles, SUPPORT_END)
     parts = parts_of(built, library, profile=profile)
-    found = [ends for below in (False, True) if (ends := _needed(parts, below=below)) is not None]
-    return min(found, key=lambda ends: int(ends.sum()), default=None)
+    best = None
+    for below in (False, True):
+        ends = _needed(parts, below=below)
+        if ends is not None and (best is None or ends.sum() < best.sum()):
+            best = ends
+        if best is not None and best.max() == SUPPORT_END:
+            break
+    return best
 
 
 def _ample(built: Built) -> bool:
