@@ -170,11 +170,15 @@ class _Closing:
             self.orders[part.shape] = self.run.search.start[part.transfers]
 
     def _share(self, left: int, at_a_time: int) -> Limits:
-        """Limits of some of the components left; a repeatable run counts effort, not seconds."""
-        if self.run.limits.deterministic or not at_a_time:
-            return self.run.limits
+        """Limits of some of the components left; a repeatable run counts effort, not seconds.
+
+        The horizon of one component is not that of the phase: nobody is told of it.
+        """
+        limits = self.run.limits.unheard()
+        if limits.deterministic or not at_a_time:
+            return limits
         turns = -(-min(left, LONG_SHARES) // at_a_time)
-        return self.run.limits.within(min(COMPONENT_SECONDS, self.run.limits.remaining_s() / turns))
+        return limits.within(min(COMPONENT_SECONDS, limits.remaining_s() / turns))
 
     def _take(self, answer: exact.Answer, phase: Instance, transfers: IntArray) -> None:
         if answer.result.solver != NO_SOLVER:

@@ -162,8 +162,39 @@ def test_trace_and_callbacks_only_improve(open_phase: Problem) -> None:
     assert values == sorted(values, reverse=True)
     assert times == sorted(times) and times[-1] <= report.wall_time_s
     assert {stage for _, stage, _ in told} == {"exchange"}
-    assert min(value for kind, _, value in told if kind == "solution") == report.objective
-    assert max(value for kind, _, value in told if kind == "bound") == report.bound
+    assert_only_improving([(kind, value) for kind, _, value in told], report)
+
+
+def test_nobody_is_told_of_a_component_as_if_it_were_the_phase(
+    open_phase: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = cpsat.run
+    asked: list[str] = []
+
+    def early(model: cp_model.CpModel, limits: Limits, **rest: Any) -> CpResult:
+        asked.append("component")
+        limits.on_solution("exchange", 1)
+        limits.on_bound("exchange", 1)
+        return honest(model, limits, **rest)
+
+    monkeypatch.setattr(cpsat, "run", early)
+    told: list[tuple[str, int]] = []
+    limits = Limits(
+        deterministic=True,
+        on_solution=lambda _, value: told.append(("solution", value)),
+        on_bound=lambda _, value: told.append(("bound", value)),
+    )
+    _, report = solved(open_phase, limits)
+    assert asked
+    assert_only_improving(told, report)
+
+
+def assert_only_improving(told: list[tuple[str, int]], report: SolveReport) -> None:
+    """What was told ends at the report, and never took a step back."""
+    solutions = [value for kind, value in told if kind == "solution"]
+    bounds = [value for kind, value in told if kind == "bound"]
+    assert solutions[-1] == report.objective and bounds[-1] == report.bound
+    assert solutions == sorted(solutions, reverse=True) and bounds == sorted(bounds)
 
 
 def test_empty_phase(make_phase: MakePhase, monkeypatch: pytest.MonkeyPatch) -> None:
