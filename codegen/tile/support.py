@@ -76,7 +76,7 @@ def support_ends(
         :data:`~ipuopt.target.memory.SUPPORT_END` where code, rows and host tables fit between the
         data as they lie; None if those of some tile do not fit below any data.
     """
-    if library is None and _ample(built):
+    if _ample(built, library):
         return np.full(built.program.tiles, SUPPORT_END)
     parts = parts_of(built, library, profile=profile)
     best = None
@@ -89,11 +89,12 @@ def support_ends(
     return best
 
 
-def _ample(built: Built) -> bool:
+def _ample(built: Built, library: Library | None) -> bool:
     """Whether an estimate on the safe side stays below what all tiles have.
 
     Rows are taken for twice their least size, calls of kernels for eight words, pieces of tensors
-    that the host moves for sixty-four (package.md 3.3, 3.4).
+    that the host moves for sixty-four (package.md 3.3, 3.4). All sections of the objects count, and
+    the largest once more, as none is divided between two ranges.
     """
     program, shards = built.program, built.program.shards
     moved = np.array(
@@ -105,7 +106,15 @@ def _ample(built: Built) -> bool:
     words += 64 * np.bincount(shards.tile, pieces, minlength=program.tiles).astype(np.int64)
     for table in (program.runs, program.copies):
         words += 8 * np.bincount(table.tile, minlength=program.tiles)
-    return int(words.max(initial=0)) * WORD_BYTES <= _bytes(_until(SUPPORT_END))
+    needed = int(words.max(initial=0)) * WORD_BYTES
+    if library is not None:
+        sizes = [
+            section.size + section.alignment
+            for one in library.objects
+            for section in one.sections.values()
+        ]
+        needed += sum(sizes) + max(sizes, default=0)
+    return needed <= _bytes(_until(SUPPORT_END))
 
 
 def _ends() -> Iterator[int]:

@@ -17,7 +17,7 @@ from ipuopt.errors import Infeasibility, InfeasibleError
 from ipuopt.models.mapping import evaluate
 from ipuopt.models.mapping.problem import Solution
 from ipuopt.models.mapping.space import Space
-from ipuopt.pipeline.build import Complete
+from ipuopt.pipeline.complete import Complete
 
 ROOM_BYTES = (16 << 10, 64 << 10, 160 << 10)
 """Bytes of every tile that are left to placement, one retry each."""

@@ -17,7 +17,9 @@ from ipuopt.codegen.tile import least_ends
 from ipuopt.events import Events
 from ipuopt.limits import Limits
 from ipuopt.models import exchange, placement
+from ipuopt.pipeline.complete import Complete
 from ipuopt.pipeline.phases import Scheduled, refuse, scheduled, searched
+from ipuopt.pipeline.support import UNLINKED, Support
 from ipuopt.plan import Plan
 from ipuopt.program import IntArray, Program
 from ipuopt.report import SolveReport
@@ -29,19 +31,6 @@ logger = logging.getLogger(__name__)
 
 APART_BYTES = 1 << 20
 """More than a tile has, and whole elements."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Complete:
-    """A checked program with the reports of placement and of every phase."""
-
-    built: Built
-    reports: tuple[SolveReport, ...]
-
-    @property
-    def cycles(self) -> int:
-        """Cycles of the whole program."""
-        return total_cycles(self.built)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +68,18 @@ def _forget(program: Complete) -> None:
     del program
 
 
-def build(plan: Plan, limits: Limits, events: Events, keep: Keep = _forget) -> Complete | None:
+def build(
+    plan: Plan,
+    limits: Limits,
+    events: Events,
+    keep: Keep = _forget,
+    support: Support = UNLINKED,
+) -> Complete | None:
     """Lower, place and schedule ``plan``; None when no addresses were found for it.
 
     ``keep`` gets a program as soon as the plan is placed, and one after each phase: a run that has
-    to be cut off inside a phase loses that one alone.
+    to be cut off inside a phase loses that one alone. All have room for ``support`` where addresses
+    that leave it are found.
 
     Raises
     ------
@@ -92,41 +88,47 @@ def build(plan: Plan, limits: Limits, events: Events, keep: Keep = _forget) -> C
     CheckError
         When tables, addresses or start events break a rule: a bug in the stage that made them.
     """
-    found = build_below(plan, limits, events, math.inf, keep)
+    found = build_below(plan, limits, events, math.inf, keep, support)
     return None if found is None else found.program
 
 
 def build_below(
-    plan: Plan, limits: Limits, events: Events, worth: float, keep: Keep = _forget
+    plan: Plan,
+    limits: Limits,
+    events: Events,
+    worth: float,
+    keep: Keep = _forget,
+    support: Support = UNLINKED,
 ) -> Found | None:
     """As :func:`build`; ends as soon as the program cannot have fewer than ``worth`` cycles."""
     events.on_stage("placement")
     placed = _lower_and_place(plan, limits, heuristic=False)
     if placed is None:
         return None
-    problems = [_problem(placed, phase) for phase in range(len(placed.program.phases))]
-    done = [
+    problems = (_problem(placed, phase) for phase in range(len(placed.program.phases)))
+    first = [
         scheduled(problem, exchange.schedule_quickly(problem), heuristic=None)
         for problem in problems
     ]
+    current = support.with_room(_assembled(placed, first), limits)
     sizes = [_effort(placed.program, step) for step in placed.program.phases]
-    least = np.array([phase.report.bound for phase in done], dtype=np.int64)
-    for number, problem in enumerate(problems):
+    least = np.array([report.bound for report in current.reports[1:]], dtype=np.int64)
+    for number in range(len(sizes)):
         cycles = step_cycles(plan, placed.program, least)
         if cycles.sum() >= worth:
             return Found(None, cycles)
-        keep(_assembled(placed, done))
+        keep(current)
+        problem = current.problem(number)
         share = sizes[number] / max(1.0, sum(sizes[number:]))
         events.on_stage(problem.name)
         # Counters end a repeatable search; a share of the time could only end it before them.
         part = limits if limits.deterministic else limits.within(limits.remaining_s() * share)
-        done[number] = searched(problem, done[number], part)
-        least[number] = exchange.horizon(problem, done[number].solution)
-    program = _assembled(placed, done)
-    return Found(program, step_cycles(plan, placed.program, program.built.horizon))
+        current = current.with_phase(number, searched(problem, current.phase(number), part))
+        least[number] = current.built.horizon[number]
+    return Found(current, step_cycles(plan, placed.program, current.built.horizon))
 
 
-def build_heuristic(plan: Plan, limits: Limits) -> Complete | None:
+def build_heuristic(plan: Plan, limits: Limits, support: Support = UNLINKED) -> Complete | None:
     """Build ``plan`` with the heuristics alone; None when they find no addresses.
 
     Raises
@@ -142,12 +144,7 @@ def build_heuristic(plan: Plan, limits: Limits) -> Complete | None:
         problem = _problem(placed, phase)
         solution, horizon = exchange.schedule_heuristic(problem)
         done.append(scheduled(problem, solution, horizon))
-    return _assembled(placed, done)
-
-
-def total_cycles(built: Built) -> int:
-    """Cycles of the program: steps of all tiles one after another, phases with their sync."""
-    return int(built.program.cycles_with(built.horizon).sum())
+    return support.with_room(_assembled(placed, done), limits, solvers=False)
 
 
 def least_cycles(plan: Plan) -> IntArray:

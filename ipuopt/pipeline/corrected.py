@@ -18,7 +18,8 @@ from ipuopt.models import mapping
 from ipuopt.models.mapping.corrections import Corrections
 from ipuopt.models.mapping.problem import Solution
 from ipuopt.models.mapping.space import Space
-from ipuopt.pipeline.build import Complete, build_below, least_cycles, step_cycles
+from ipuopt.pipeline.build import build_below, least_cycles, step_cycles
+from ipuopt.pipeline.complete import Complete
 from ipuopt.pipeline.programs import checked_plan, keep
 from ipuopt.pipeline.state import Search, State
 from ipuopt.program import IntArray
@@ -108,7 +109,9 @@ class Plans:
         """Program of a plan; None if it is not better than ``worth`` cycles."""
         plan = checked_plan(self.search.workload, self.space, solution)
         try:
-            found = build_below(plan, limits, self.search.events, worth, self._keep)
+            found = build_below(
+                plan, limits, self.search.events, worth, self._keep, self.search.support
+            )
         except InfeasibleError as error:
             logger.info("a plan of %d cycles cannot be built: %s", plan.cost, error)
             found = None

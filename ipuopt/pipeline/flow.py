@@ -17,7 +17,8 @@ from ipuopt.models import mapping
 from ipuopt.models.mapping.space import Space, build_space
 from ipuopt.options import SolveOptions, Solver, SpaceKind
 from ipuopt.pipeline.attempts import ROOM_BYTES, Attempts, first_complete
-from ipuopt.pipeline.build import Complete, build, build_heuristic
+from ipuopt.pipeline.build import build, build_heuristic
+from ipuopt.pipeline.complete import Complete
 from ipuopt.pipeline.corrected import Plans
 from ipuopt.pipeline.levers import with_tiles
 from ipuopt.pipeline.peer import search_peer
@@ -32,7 +33,7 @@ from ipuopt.pipeline.programs import (
     shortest,
 )
 from ipuopt.pipeline.state import Search, State, bound_of, limit_of, result_of
-from ipuopt.pipeline.support import with_room
+from ipuopt.pipeline.support import Support
 from ipuopt.plan import Plan
 from ipuopt.report import SolveReport, SolveStatus
 from ipuopt.result import Result
@@ -102,7 +103,9 @@ def solve(
             workers = stack.enter_context(parallel.Workers(options.threads, options.cluster))
         watched = replace(events, should_stop=watch)
         limits = limits_of(options, watched, started_s, kept=KEPT, workers=workers)
-        search = Search(workload, options, limits, events, watch, started_s)
+        search = Search(
+            workload, options, limits, events, watch, started_s, Support(library, profile)
+        )
         if plan is not None:
             refuse_plan(workload, plan)
             _given(search, state, plan)
@@ -120,7 +123,7 @@ def solve(
     if state.main is not None and best is not state.main:
         events.on_message("the program built from heuristics alone is the shortest; it is kept")
     if not events.should_stop():
-        best = with_room(best, limits, library, profile=profile)
+        best = search.support.with_room(best, limits, search=True)
     _refuse_contradiction(bound_of(search, state), best)
     return result_of(search, state, best, limit_of(search, state, best.reports))
 
@@ -149,7 +152,9 @@ def _search(search: Search, state: State) -> None:
     if beam is not None:
         events.on_stage("heuristic program")
         try:
-            state.heuristic = build_heuristic(checked_plan(search.workload, space, beam), limits)
+            state.heuristic = build_heuristic(
+                checked_plan(search.workload, space, beam), limits, search.support
+            )
         except InfeasibleError as error:  # of this plan; there are others
             logger.info("the heuristic plan does not fit: %s", error)
         state.report = _unsearched(search, space, beam)
@@ -209,8 +214,10 @@ def _attempts(
     def build_one(where: Space, candidate: mapping.Solution) -> Complete | None:
         plan = checked_plan(search.workload, where, candidate)
         if not exact:
-            return build_heuristic(plan, limits)
-        return build(plan, limits, events, lambda program: keep(search, state, program))
+            return build_heuristic(plan, limits, search.support)
+        return build(
+            plan, limits, events, lambda program: keep(search, state, program), search.support
+        )
 
     def solve_again(where: Space) -> tuple[mapping.Solution | None, bool]:
         events.on_message("a plan could not be placed; the mapping is solved without it")

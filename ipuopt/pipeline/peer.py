@@ -63,7 +63,7 @@ def _first_program(search: Search, state: State) -> None:
             refuse_plan(workload, plan)
             state.report = _report(search, plan, None, begin)
             with contextlib.suppress(InfeasibleError, LayoutError):
-                state.heuristic = build_heuristic(plan, limits)
+                state.heuristic = build_heuristic(plan, limits, search.support)
             if state.heuristic is not None:
                 publish(search, state)
                 return

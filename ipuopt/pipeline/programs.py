@@ -9,7 +9,8 @@ from ipuopt.errors import CheckError
 from ipuopt.models.mapping.check_plan import check_plan
 from ipuopt.models.mapping.problem import Solution
 from ipuopt.models.mapping.space import Space
-from ipuopt.pipeline.build import Complete, build, build_heuristic
+from ipuopt.pipeline.build import build, build_heuristic
+from ipuopt.pipeline.complete import Complete
 from ipuopt.pipeline.state import Search, State, result_of
 from ipuopt.plan import Plan
 from ipuopt.report import Limit
@@ -31,11 +32,15 @@ def build_programs(search: Search, state: State, plan: Plan) -> None:
     """
     try:
         search.events.on_stage("heuristic program")
-        state.heuristic = build_heuristic(plan, search.limits)
+        state.heuristic = build_heuristic(plan, search.limits, search.support)
         publish(search, state)
         if state.heuristic is None or not search.limits.expired():
             state.main = build(
-                plan, search.limits, search.events, lambda program: keep(search, state, program)
+                plan,
+                search.limits,
+                search.events,
+                lambda program: keep(search, state, program),
+                search.support,
             )
     except CRASHES as error:
         go_on(state, error)

@@ -15,7 +15,8 @@ from ipuopt.codegen.phases import exchange_problem, phase_slice
 from ipuopt.codegen.tile import check_package
 from ipuopt.models import exchange, placement
 from ipuopt.models.mapping.check_plan import check_plan
-from ipuopt.pipeline.build import step_cycles, total_cycles
+from ipuopt.pipeline.build import step_cycles
+from ipuopt.pipeline.complete import total_cycles
 from ipuopt.program import StepKind
 from ipuopt.result import Built
 from ipuopt.rundir import PACKAGE, read_run

@@ -9,7 +9,8 @@ from ipuopt.errors import CheckError
 from ipuopt.events import Events
 from ipuopt.limits import Limits
 from ipuopt.options import SolveOptions, SpaceKind
-from ipuopt.pipeline.build import Complete
+from ipuopt.pipeline.complete import Complete
+from ipuopt.pipeline.support import UNLINKED, Support
 from ipuopt.plan import ConversionStep, Plan
 from ipuopt.report import Limit, SolveReport, status_of
 from ipuopt.result import Result, Total
@@ -27,6 +28,7 @@ class Search:
     events: Events
     watch: Watch
     started_s: float
+    support: Support = UNLINKED
 
 
 @dataclass(slots=True)

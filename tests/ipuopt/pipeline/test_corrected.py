@@ -19,7 +19,8 @@ from ipuopt.models.mapping.problem import Solution
 from ipuopt.models.mapping.space import Space, build_space
 from ipuopt.options import SolveOptions
 from ipuopt.pipeline import corrected
-from ipuopt.pipeline.build import Complete, Found, build, build_heuristic, least_cycles, step_cycles
+from ipuopt.pipeline.build import Found, build, build_heuristic, least_cycles, step_cycles
+from ipuopt.pipeline.complete import Complete
 from ipuopt.pipeline.corrected import Plans
 from ipuopt.pipeline.state import Search, State, with_plan
 from ipuopt.plan import Plan
@@ -108,7 +109,7 @@ def test_the_best_program_is_kept(
     program = program_of(space.plan(first), more=5000)
     asked: list[tuple[Plan, float]] = []
 
-    def found(plan: Plan, limits: Limits, events: Events, worth: float, _: Any) -> Found | None:
+    def found(plan: Plan, limits: Limits, events: Events, worth: float, *_: Any) -> Found | None:
         assert limits.effort == corrected.EFFORT
         asked.append((plan, worth))
         if outcome == "infeasible":

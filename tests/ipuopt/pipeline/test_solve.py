@@ -14,7 +14,8 @@ from ipuopt.layout import LayoutError
 from ipuopt.models import exchange, mapping
 from ipuopt.models.mapping.problem import Problem, Solution
 from ipuopt.options import SolveOptions
-from ipuopt.pipeline.build import build, total_cycles
+from ipuopt.pipeline.build import build
+from ipuopt.pipeline.complete import total_cycles
 from ipuopt.plan import MatMulStep, Plan
 from ipuopt.report import Limit, SolveReport, SolveStatus
 from ipuopt.result import Result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,21 +31,26 @@ from ipuopt.codegen.tile import (
 )
 from ipuopt.device import Simulator
 from ipuopt.errors import InputError
+from ipuopt.events import Events
 from ipuopt.limits import Limits
 from ipuopt.models import exchange, placement
 from ipuopt.models.placement.tiles import conflict_pairs
 from ipuopt.options import Solver
-from ipuopt.pipeline.build import Complete
+from ipuopt.pipeline.complete import Complete
 from ipuopt.pipeline.execute import MOST_ERROR, tensors_of
 from ipuopt.pipeline.phases import scheduled
 from ipuopt.pipeline.reference import reference
-from ipuopt.pipeline.support import _phase, with_room
+from ipuopt.pipeline.support import UNLINKED, Support, _phase
 from ipuopt.pipeline.tensors import packed, unpacked
 from ipuopt.plan_file import read_plan_json
 from ipuopt.program import IntArray, ShardTable
 from ipuopt.result import Built, Result
+from ipuopt.rundir import PACKAGE, write_run
+from ipuopt.settings import resolve
+from ipuopt.strict_json import dumps
 from ipuopt.target.constants import TILES
 from ipuopt.target.memory import EXECUTABLE_END, LOOKAHEAD, STANDARD_ELEMENT, SUPPORT_END
+from ipuopt.workload import to_dict
 
 OPTIONS = ipuopt.SolveOptions(solver=Solver.HEURISTIC, deterministic=True)
 LIMITS = Limits(deterministic=True)
@@ -101,20 +107,29 @@ def test_large_code(small_workload: ipuopt.Workload, solved: Result, objects: Pa
     np.testing.assert_array_equal(unmoved.start, solved.built.start)
 
 
+def test_programs_on_the_way_have_room(small_workload: ipuopt.Workload, objects: Path) -> None:
+    """A run that is cut off hands out the last one of these."""
+    library = read_library([objects], taken_names())
+    handed: list[Built] = []
+    events = Events(on_result=lambda result: handed.append(result.built))
+    options = replace(OPTIONS, solver=Solver.AUTO)
+    pipeline.solve(small_workload, options, events=events, library=library)
+    assert len(handed) > 2
+    for built in handed:
+        assert check_package(built, build_package(built, library)) == ()
+
+
 def test_too_large_code(solved: Result, linkable: Callable[[int], Path]) -> None:
     """What fits below no data is no proof of anything: the program stays as it is."""
     library = read_library([linkable(200_000)], taken_names())
     assert support_ends(solved.built, library) is None
     program = Complete(built=solved.built, reports=solved.reports[1:])
-    assert with_room(program, LIMITS, library) is program
+    assert Support(library).with_room(program, LIMITS) is program
 
 
 def test_solve_check_and_run(
     small_workload: ipuopt.Workload, objects: Path, tmp_path: Path
 ) -> None:
-    from ipuopt.strict_json import dumps
-    from ipuopt.workload import to_dict
-
     file, run = tmp_path / "small.json", tmp_path / "run"
     file.write_bytes(dumps(to_dict(small_workload)))
     arguments = ["--solver", "heuristic", "--deterministic", "-q", "--kernels", str(objects)]
@@ -123,6 +138,27 @@ def test_solve_check_and_run(
     assert CliRunner().invoke(main, ["check", str(run)]).exit_code == 0
     outcome = CliRunner().invoke(main, ["run", str(run)])
     assert outcome.exit_code == 0 and "PASS" in outcome.stdout
+
+
+def test_objects_that_come_too_late(
+    small_workload: ipuopt.Workload, solved: Result, objects: Path, tmp_path: Path
+) -> None:
+    """The error tells the command that places data so that they find room."""
+    workload, run = tmp_path / "small.json", tmp_path / "run"
+    workload.write_bytes(dumps(to_dict(small_workload)))
+    write_run(run, solved, resolve({}, {}, {}), wall_time_s=0.0, force=False)
+    arguments = ["--kernels", str(objects)]
+    outcome = CliRunner().invoke(main, ["package", str(run), *arguments, "-q"])
+    assert outcome.exit_code == 2 and "Traceback" not in outcome.output
+    line = outcome.stderr.strip()
+    assert "\n" not in line and " places data so that there is room" in line
+    told = line[line.index("ipuopt solve WORKLOAD") :].split(" places data")[0].split()[1:]
+    told[1] = str(workload)
+    other = tmp_path / "other"
+    more = ["-o", str(other), "-q", "--solver", "heuristic", "--deterministic"]
+    outcome = CliRunner().invoke(main, [*told, *more])
+    assert outcome.exit_code in (0, 4), outcome.output
+    assert (other / PACKAGE).exists() and "not written" not in outcome.output
 
 
 def test_long_rows(solved: Result, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +182,7 @@ def test_long_rows(solved: Result, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError):
         build_package(solved.built)
     program = Complete(built=solved.built, reports=solved.reports[1:])
-    found = with_room(program, LIMITS)
+    found = UNLINKED.with_room(program, LIMITS)
     assert found is not program
     built = found.built
     assert check_package(built, build_package(built)) == ()
@@ -155,7 +191,7 @@ def test_long_rows(solved: Result, monkeypatch: pytest.MonkeyPatch) -> None:
         solution = exchange.Solution(built.start[phase_slice(built.program, step)])
         assert exchange.check(problem, solution) == ()
         assert exchange.horizon(problem, solution) == built.horizon[phase]
-    assert with_room(found, LIMITS) is found
+    assert UNLINKED.with_room(found, LIMITS) is found
 
 
 def test_least_rows_tell_before_any_schedule(
@@ -171,19 +207,21 @@ def test_least_rows_tell_before_any_schedule(
     assert ends.tolist() == [SUPPORT_END + STANDARD_ELEMENT * (need > 0) for need in needs]
 
 
-def test_phase_whose_schedule_breaks_a_rule(solved: Result) -> None:
+@pytest.mark.parametrize("search", [False, True])
+def test_phase_whose_schedule_breaks_a_rule(solved: Result, search: bool) -> None:
     """Sends and receives at one time from what is now one element: another schedule, which holds."""
     built, program = solved.built, solved.built.program
     limits = Limits(deterministic=True, effort=0.01)
+    before = Complete(built=built, reports=solved.reports[1:])
     for one, other in conflict_pairs(program).pair.tolist():
         address = built.address.copy()
         address[other] = address[one] + program.shards.size_bytes[one] + 7 & -8
-        for number, report in enumerate(solved.reports[2:]):
-            part = phase_slice(program, program.phases[number])
-            problem = exchange_problem(program, address, number)
-            if not exchange.check(problem, exchange.Solution(built.start[part])):
+        moved = replace(before, built=replace(built, address=address))
+        for number in range(len(program.phases)):
+            problem = moved.problem(number)
+            if not exchange.check(problem, before.phase(number).solution):
                 continue
-            found = _phase(built, address, number, report, limits)
+            found = _phase(before, moved, number, limits, search=search)
             assert exchange.check(problem, found.solution) == ()
             assert found.report.objective == exchange.horizon(problem, found.solution)
             return
@@ -214,8 +252,7 @@ def test_rows_of_many_transfers(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="bytes of rows or host tables"):
         build_package(built)
     reports = (report, *(phase.report for phase in phases))
-    late = Limits(deadline=0.0)  # no search
-    found = with_room(Complete(built=built, reports=reports), late).built
+    found = UNLINKED.with_room(Complete(built=built, reports=reports), LIMITS).built
     package = build_package(found)
     assert check_package(found, package) == ()
     given = tensors_of(workload, None, 0)
