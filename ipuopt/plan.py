@@ -122,6 +122,9 @@ class MatMulStep:
         Kernel block ``K_b``, ``N_b`` in elements.
     epochs
         Staging of partial sums; irrelevant for ``inner`` = 1.
+    stages_weights
+        Whether a tile copies weights that it holds itself into interleaved staging, as it stages
+        those that it receives.
     """
 
     name: str
@@ -135,6 +138,7 @@ class MatMulStep:
     block_inner: int
     block_columns: int
     epochs: Epochs
+    stages_weights: bool = False
     terms: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from ipuopt.codegen.lower.assembly import Assembler
 from ipuopt.codegen.lower.boxes import choose, distinct, physical, select, take
-from ipuopt.codegen.lower.moves import Moves, bounds_of
+from ipuopt.codegen.lower.copies import Pricing
+from ipuopt.codegen.lower.moves import Moves, bounds_of, single
 from ipuopt.codegen.lower.values import MATMUL_ALIGNMENT, Shards, physical_right
 from ipuopt.layout import LayoutError, MemoryClass
 from ipuopt.plan import MatMulStep
@@ -27,7 +28,7 @@ def fetch_panels(
     held: Shards,
     join: int | None,
 ) -> tuple[Shards, BoolArray]:
-    """Bring every compute tile its panel; one that lies on the tile is used in place.
+    """Bring every compute tile its panel; one that lies on the tile is used in place, or copied.
 
     Parameters
     ----------
@@ -62,8 +63,10 @@ def fetch_panels(
     by_tile[held.boxes.tile[::-1]] = np.arange(len(held))[::-1]
     own = by_tile[needed.tile]
     resident = (own >= 0) & covering[wanted.of, own]
-    far = np.flatnonzero(~resident)
-    staged = take(inside, far)
+    in_place = resident & (not step.stages_weights)
+    far, near = np.flatnonzero(~resident), np.flatnonzero(resident & ~in_place)
+    fetched = np.concatenate((far, near))
+    staged = take(inside, fetched)
     numbers = assembler.shards(
         staged,
         value=value_index,
@@ -85,11 +88,13 @@ def fetch_panels(
     )
     if join is None or not assembler.join(moves, join):
         assembler.phase(moves, number, f"gather {value.name}")
+    copies = single(held.number[own[near]], numbers[len(far) :], physical(take(inside, near)))
+    assembler.copy(copies, Pricing.PACED, number, f"stage {value.name}")
 
     shard = held.number[own]
-    shard[far] = numbers
-    boxes = choose(resident, take(held.boxes, own), inside)
-    return Shards(shard, boxes), ~resident | (value.layout.memory_class is MemoryClass.INTERLEAVED)
+    shard[fetched] = numbers
+    boxes = choose(in_place, take(held.boxes, own), inside)
+    return Shards(shard, boxes), ~in_place | (value.layout.memory_class is MemoryClass.INTERLEAVED)
 
 
 def _covers(held: Rectangles, panels: Rectangles) -> BoolArray:

@@ -142,7 +142,8 @@ def _products(
     """Retained candidates of a product, each once.
 
     Swapped ones read an order that only the host can write (cost-model.md 2.5), so they are
-    candidates of the first product alone.
+    candidates of the first product alone. Of two that differ in the staging of local weights alone
+    the one that reads them in place is kept: it costs less and needs no more memory.
     """
     activation, weight = (workload.tensors[name] for name in operation.inputs)
     result = workload.tensors[operation.name]
@@ -159,7 +160,9 @@ def _products(
                 if candidate.fits:
                     step = replace(candidate.step, name=operation.name)
                     layouts = candidate.activation, candidate.weight, candidate.result
-                    found[(*layouts, step.epochs, step.rows, step.columns)] = (layouts, step)
+                    key = (*layouts, step.epochs, step.rows, step.columns)
+                    if key not in found or not step.stages_weights:
+                        found[key] = (layouts, step)
     choices = []
     for (reads, loads, makes), step in found.values():
         values = (

@@ -49,7 +49,7 @@ class Flow:
     def traffic(self, fragments: IntArray) -> Traffic:
         """Traffic with ``fragments`` of each intersection; an intersection is sent at most once."""
         pair, tile = self.pair[~self.local], self.tile[~self.local]
-        sent = np.unique(pair)
+        sent = np.flatnonzero(np.bincount(pair, minlength=len(self.size_bytes)))
         return collect(
             self.tiles,
             self.source.first_owner[self.pairs.source[sent]],

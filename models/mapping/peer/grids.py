@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from ipuopt.models.mapping.candidates.matmul_layouts import (
     physical_right,
     product,
 )
+from ipuopt.models.mapping.dominance import nondominated
 from ipuopt.models.mapping.peer.memory import INTERLEAVED_BYTES, TOTAL_BYTES
 from ipuopt.plan import Epochs
 from ipuopt.target.kernels import ceil_div
@@ -53,7 +55,19 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A grid with all that a candidate decides; ``rows_fast`` is the order of the result's tiles."""
+    """A grid with all that a candidate decides.
+
+    Attributes
+    ----------
+    row_split, column_split
+        Parts of the result in one row and column part of the grid.
+    rows_fast
+        Order of the result's tiles.
+    memory
+        Class of the physical right.
+    staged
+        Whether a tile copies weights that it holds into staging ("match remote").
+    """
 
     grid: Grid
     row_split: int
@@ -61,6 +75,7 @@ class Variant:
     rows_fast: bool
     memory: MemoryClass
     epochs: Epochs
+    staged: bool = False
 
 
 def tile_counts(tiles: int, extents: Sequence[int]) -> list[int]:
@@ -107,20 +122,20 @@ def frontier(grids: Sequence[Grid]) -> list[Grid]:
 
 def unbeaten(figures: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> list[int]:
     """Rows that no other row is as good as everywhere and better than somewhere."""
-    return [
-        i
-        for i, row in enumerate(figures)
-        if not ((figures <= row).all(axis=1) & (figures != row).any(axis=1)).any()
-    ]
+    rows, same = np.unique(figures, axis=0, return_inverse=True)
+    kept = nondominated(np.zeros(len(rows), dtype=np.int64), rows)
+    found: list[int] = np.flatnonzero(kept[same.ravel()]).tolist()
+    return found
 
 
 def variants(shape: Shape, grids: Sequence[Grid], *, spread: bool = True) -> Iterator[Variant]:
-    """Splits and tile orders of the result, weight memory, staging of sums; weights used in place.
+    """Splits and tile orders of the result, weight memory, staging of sums and of local weights.
 
     ``spread``: whether the result may lie on the tiles of all inner parts: it is an output, or its
     one reader takes any layout (cost-model.md 2.2).
     """
     most_rows, column_groups = ceil_div(shape.rows, 2), ceil_div(shape.columns, GROUP)
+    staging = (False, True) if shape.swapped else (False,)
     for grid in grids:
         r, c, k = grid.rows, grid.columns, grid.inner
         splits = [(1, 1, False)]
@@ -133,8 +148,10 @@ def variants(shape: Shape, grids: Sequence[Grid], *, spread: bool = True) -> Ite
         for row_split, column_split, rows_fast in splits:
             if r * row_split <= most_rows:
                 for memory in MemoryClass:
-                    for epochs in Epochs:
-                        yield Variant(grid, row_split, column_split, rows_fast, memory, epochs)
+                    for epochs, staged in itertools.product(Epochs, staging):
+                        yield Variant(
+                            grid, row_split, column_split, rows_fast, memory, epochs, staged
+                        )
 
 
 def blocks(shape: Shape, grid: Grid) -> tuple[int, int]:

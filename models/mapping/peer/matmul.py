@@ -177,11 +177,17 @@ def _kernel(product: Product, partial_elements: int, columns: int) -> int:
         ceil_div(partial_elements, columns),
         step.block_columns,
         step.block_inner,
-        right.layout.memory_class is MemoryClass.INTERLEAVED,
+        right.layout.memory_class is MemoryClass.INTERLEAVED or _stages(product),
         right.element_bytes,
     )
     blocks = ceil_div(_inner_share(product), step.block_inner)
     return blocks * ceil_div(columns, step.block_columns) * call
+
+
+def _stages(product: Product) -> bool:
+    """Whether local weights go through staging: float16 ones that come in panels."""
+    float16 = product.right.element_bytes == 2
+    return product.step.stages_weights and float16 and product.brings_panels
 
 
 def _weight_terms(product: Product, columns: int) -> dict[str, int]:
@@ -190,14 +196,16 @@ def _weight_terms(product: Product, columns: int) -> dict[str, int]:
         return {}
     layout, size = product.right.layout, product.right.element_bytes
     weights = columns * _inner_share(product) * size
+    staging = {"local staging": paced_copy_cycles(weights)} if _stages(product) else {}
     if layout.order.kind not in _BLOCK_MAJOR:
-        return {"weight packing": ceil_div(2 * weights, 8)}
+        return staging | {"weight packing": ceil_div(2 * weights, 8)}
     if layout.memory_class is MemoryClass.INTERLEAVED or size != 2:
-        return {}
+        return staging
     tiling = layout.tiling(product.row_axis)
     share = ceil_div(weights, tiling.partitions if tiling else 1)
     slower = ceil_div(share, 8) - ceil_div(share, 16)
-    return {"weight owners": slower * ceil_div(product.inner, product.step.block_inner)}
+    owners = slower * ceil_div(product.inner, product.step.block_inner)
+    return staging | {"weight owners": owners}
 
 
 def _temporary(product: Product, piece: int, partial_bytes: int) -> tuple[int, int]:

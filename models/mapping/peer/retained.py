@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ipuopt.layout import Layout, LayoutError, round_up
+from ipuopt.layout import Layout
 from ipuopt.models.mapping.peer.grids import (
     Shape,
     Variant,
@@ -18,18 +18,10 @@ from ipuopt.models.mapping.peer.grids import (
     unbeaten,
     variants,
 )
-from ipuopt.models.mapping.peer.matmul import price_matmul, shard_bytes
-from ipuopt.models.mapping.peer.memory import (
-    INTERLEAVED_BYTES,
-    LEFT_TAIL_BYTES,
-    RESERVED_BYTES,
-    TOTAL_BYTES,
-    Demand,
-    of_class,
-)
+from ipuopt.models.mapping.peer.memory import RESERVED_BYTES, TOTAL_BYTES
 from ipuopt.models.mapping.peer.rearrange import IMPOSSIBLE
+from ipuopt.models.mapping.peer.table import Figures, price_variants
 from ipuopt.plan import MatMulStep, Orientation, Origin, Plan, PlannedValue
-from ipuopt.target.memory import STANDARD_ELEMENT
 
 RETAINED = 64
 """Candidates that are kept of a product, an orientation and a number of tiles."""
@@ -65,6 +57,7 @@ def product_plan(shape: Shape, variant: Variant, tiles: int) -> Plan:
         block_inner=inner,
         block_columns=wide,
         epochs=variant.epochs,
+        stages_weights=variant.staged,
     )
     values = (
         PlannedValue("x", "x", m, k, "float16", activation, Origin.INPUT),
@@ -82,53 +75,34 @@ def retained(
 
     ``spread`` is that of :func:`~ipuopt.models.mapping.peer.grids.variants`.
 
-    A family has one class of weight memory and one staging of sums. The first of each family is
-    kept; among the others cycles decide, then memory and exchange rows.
+    A family has one class of weight memory, one staging of sums and one of local weights. The first
+    of each family is kept; among the others cycles decide, then memory and exchange rows.
     """
-    found: list[tuple[tuple[int, ...], Candidate]] = []
-    families: dict[tuple[str, str], list[int]] = {}
-    for variant in variants(shape, frontier(generate(shape, active)), spread=spread):
-        plan = product_plan(shape, variant, tiles)
-        try:
-            figures, candidate = _price(plan, shape.swapped)
-        except LayoutError:
-            continue
-        families.setdefault((variant.memory, variant.epochs), []).append(len(found))
-        found.append((figures, candidate))
-    first, others = [], []
+    made = list(variants(shape, frontier(generate(shape, active)), spread=spread))
+    figures = price_variants(shape, made)
+    vectors = figures.vectors
+    families: dict[tuple[str, str, bool], list[int]] = {}
+    for index, variant in enumerate(made):
+        family = (variant.memory, variant.epochs, variant.staged)
+        families.setdefault(family, []).append(index)
+    ranks = (figures.row_bytes, figures.interleaved, figures.total, figures.cycles)
+    rank = np.empty(len(made), dtype=np.int64)
+    rank[np.lexsort(ranks)] = np.arange(len(made))
+    first: list[int] = []
+    others: list[int] = []
     for members in families.values():
-        figures_of = np.array([found[i][0] for i in members], dtype=np.int64)
-        left = sorted((members[i] for i in unbeaten(figures_of)), key=lambda i: _rank(found[i][0]))
+        left = sorted((members[i] for i in unbeaten(vectors[members])), key=rank.__getitem__)
         first += left[:1]
         others += left[1:]
-    first.sort(key=lambda i: _rank(found[i][0]))
-    others.sort(key=lambda i: _rank(found[i][0]))
-    return tuple(found[i][1] for i in (first + others)[:RETAINED])
+    chosen = (sorted(first, key=rank.__getitem__) + sorted(others, key=rank.__getitem__))[:RETAINED]
+    return tuple(_candidate(product_plan(shape, made[i], tiles), figures, i) for i in chosen)
 
 
-def _rank(figures: tuple[int, ...]) -> tuple[int, ...]:
-    cycles, _, interleaved, total, _, rows = figures
-    return cycles, total, interleaved, rows
-
-
-def _price(plan: Plan, swapped: bool) -> tuple[tuple[int, ...], Candidate]:
-    """Cycles, peaks with the left as slices, staging and exchange rows; then the candidate.
-
-    What exceeds the memory of a tile costs the impossible on top of its cycles (cost-model.md 3.3).
-    """
+def _candidate(plan: Plan, figures: Figures, index: int) -> Candidate:
+    """The product of ``plan`` as a candidate; it fits where the operator does (cost-model.md 2.5)."""
     (step,) = plan.steps
     assert isinstance(step, MatMulStep)
-    price = price_matmul(plan, step)
-    activation, weight, result = plan.values
-    left, right = (weight, activation) if swapped else (activation, weight)
-    tail = 0 if swapped else LEFT_TAIL_BYTES[left.element_bytes]
-    fetch = round_up(shard_bytes(left) + tail, STANDARD_ELEMENT)
-    peak = of_class(right, shard_bytes(right)) + of_class(result, shard_bytes(result))
-    peak += Demand(max(fetch, price.temporary_standard), price.temporary_interleaved)
-    cycles = sum(price.terms.values())
-    if peak.interleaved > INTERLEAVED_BYTES or peak.total > TOTAL_BYTES:
-        cycles += IMPOSSIBLE
-    fits = cycles < IMPOSSIBLE and peak.total + RESERVED_BYTES <= TOTAL_BYTES
-    figures = (cycles, peak.standard, peak.interleaved, peak.total, fetch, price.row_bytes)
-    layouts_of = (activation.layout, weight.layout, result.layout)
-    return figures, Candidate(*layouts_of, step, cycles, fits)
+    cycles, total = int(figures.cycles[index]), int(figures.total[index])
+    fits = cycles < IMPOSSIBLE and total + RESERVED_BYTES <= TOTAL_BYTES
+    activation, weight, result = (value.layout for value in plan.values)
+    return Candidate(activation, weight, result, step, cycles, fits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from ipuopt.codegen.check import check
 from ipuopt.codegen.lower import lower
 from ipuopt.layout import COLUMNS, LEFT, ROW_MAJOR, ROWS, AxisTiling, Layout, MemoryClass
-from ipuopt.plan import Epochs, Origin, Plan
+from ipuopt.plan import Epochs, MatMulStep, Origin, Plan
 from ipuopt.program import Kernel, Program, StepKind
 
 
@@ -116,6 +117,22 @@ def test_mlp_computes_what_numpy_does(name: str, tools: Any) -> None:
     """The Gelu lies as the result of the first product."""
     shape, first, second = CASES[name]
     run_mlp(tools, tools.mlp(shape, tools.Grid(**first), tools.Grid(**second)))
+
+
+def test_local_weights_are_copied_where_the_plan_says_so(tools: Any) -> None:
+    """The first product receives the panels of two of three row parts and copies those of one."""
+    plan = tools.mlp(
+        (24, 64, 96, 48),
+        tools.Grid(rows=3, columns=2, inner=2, memory=MemoryClass.STANDARD),
+        tools.Grid(rows=4, columns=3, inner=2, resident=True),
+    )
+    steps = tuple(
+        replace(step, stages_weights=True) if isinstance(step, MatMulStep) else step
+        for step in plan.steps
+    )
+    program = run_mlp(tools, replace(plan, steps=steps))
+    names = [program.steps[step].name.split()[:2] for step in program.copies.step]
+    assert names.count(["stage", "w1"]) == 2 * 2 and names.count(["stage", "w2"]) == 4 * 3 * 2
 
 
 @pytest.mark.parametrize("joins_phases", [False, True])
