@@ -16,9 +16,9 @@ from ipuopt.device import decode as d
 from ipuopt.device import marks as k
 from ipuopt.device.issue import issue
 from ipuopt.device.paired import turn
-from ipuopt.device.receive import receive
+from ipuopt.device.receive import note_end, receive
 from ipuopt.layout import IntArray
-from ipuopt.target.constants import WORD_BYTES
+from ipuopt.target.constants import ROW_LATENCY, SOURCE_LATENCY, WORD_BYTES
 from ipuopt.target.memory import BASE, STOP
 from ipuopt.target.registers import NEUTRAL
 
@@ -63,6 +63,7 @@ def run_phase(
     queue = np.zeros((count, 2, k.QUEUE, 2), np.int64)
     # Controls that act at the next two events: of the delay that ends, of the send that has begun.
     control = np.full((count, 4), -1, np.int64)
+    ends = np.full((count + 1, k.ENDS), -1, np.int64)
     x = np.zeros(d.MOST_OPERANDS, np.int64)
     # Place of each tile among the tiles; behind them for those that have no row.
     place = np.full(len(memory), count)
@@ -120,7 +121,18 @@ def run_phase(
             )  # fmt: skip
             if fault != k.FINE:
                 return fault, tiles[i], event, detail
+            source = state[i, k.HEARD]
+            if source >= 0:
+                far, at = time[source, tiles[i]], place[source]
+                sent = (
+                    event - k.WRITE_LATENCY - SOURCE_LATENCY - ROW_LATENCY * state[i, k.ROW] - far
+                )
+                note_end(ends[at], state[at, k.DONE], sent, far)
         event += 1
         if event > k.MOST_EVENTS:
             return k.TOO_LONG, tiles[np.argmin(done)], event, k.MOST_EVENTS
+    for i in range(count):
+        needed = ends[i].max()
+        if needed > done[i]:
+            return k.EARLY_END, tiles[i], done[i], needed
     return k.FINE, 0, 0, 0

@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from ipuopt.codegen.isa import encode
+from ipuopt.codegen.kernels.asks import OperandError
 from ipuopt.codegen.kernels.names import IN_RUNTIME
 from ipuopt.codegen.kernels.table import act, has_body
 from ipuopt.codegen.package import Package
@@ -180,6 +181,8 @@ class Machine:
         arguments = self._arguments(tile)
         try:
             act(name, arguments, self.memory[tile].view(np.uint8), BASE)
+        except OperandError as error:
+            raise _error("operand", f"tile {tile}: {error}") from None
         except InputError as error:
             raise _error("memory", f"tile {tile}: {error}") from None
         self._charge(tile, name, arguments)

@@ -53,14 +53,16 @@ MOST_EVENTS = 1 << 22
 """Longest phase that is followed; far above any schedule."""
 RING = 256
 """Events that words stay on the fabric; more than any route takes."""
+ENDS = 8
+"""Messages of a tile that may ask its row to last longer than they do: those of the last events."""
 QUEUE = 256
 """Selections of a tile that have not acted yet; more than events in their latency."""
 FIRST, ITEMS, WAYS = 8, 4, 3
 """Marks of what leaves a tile: first of its message, 8 bytes, directions (as in ``send``)."""
 (PC, LEFT, ADDRESS, CONTROL, SENDING, OPENS, READ, AT, POINTER, ACTIVE, HEAD, TAIL, LAST, DONE,
  PENDING, ROW, PAIR, BEFORE, SINCE, PAIR_HEAD, PAIR_TAIL, HOLDS, OPENED, AHEAD,
- WITH_WORD, FORMAT, LAST_OFF,
- FORMAT_PLAN) = range(28)  # fmt: skip
+ WITH_WORD, FORMAT, LAST_OFF, HEARD,
+ FORMAT_PLAN) = range(29)  # fmt: skip
 FORMAT_LATENCY = 2
 """Events from "format on" to the first item that is written (ipu21.md 3.2)."""
 FORMAT_SLOTS = FORMAT_LATENCY + 1

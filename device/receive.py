@@ -7,7 +7,7 @@ from ipuopt.device import decode as d
 from ipuopt.device import marks as k
 from ipuopt.device.paired import delay, hear, sharing
 from ipuopt.layout import IntArray
-from ipuopt.target.constants import ROW_LATENCY, SOURCE_LATENCY, WORD_BYTES
+from ipuopt.target.constants import ROW_LATENCY, SEND_LATENCY, SOURCE_LATENCY, WORD_BYTES
 from ipuopt.target.memory import (
     BASE,
     INTERLEAVED_BASE,
@@ -46,12 +46,15 @@ def receive(
 
     Parameters
     ----------
+    state
+        Of the tile; afterwards ``HEARD`` is the source of a message of words that begins to be written.
     mate
         State of the partner.
     paired
         Whether anything of the phase so far is for items of 8 bytes.
     """
     read = -1
+    state[k.HEARD] = -1
     if state[k.SENDING]:
         read = _element(state[k.READ])
     near = _element(state[k.PC])
@@ -104,12 +107,36 @@ def receive(
         return k.FETCH_CLASH, element
     at = (address - BASE) // WORD_BYTES
     if size == 1:
+        if heard & k.FIRST:
+            state[k.HEARD] = source
         memory[t, at] = bus[source, (late - time[source, t]) % k.RING]
     else:
         left = (late - delay(source, t, time)) % k.RING
         memory[t, at], memory[t, at + 1] = bus[source, left], bus[source ^ k.LANE, left]
     state[k.POINTER] += size
     return k.FINE, 0
+
+
+@inner_kernel
+def note_end(ends: IntArray, done: int, start: int, time: int) -> None:
+    """Note until when the row of a sender has to last for a message that is heard.
+
+    Parameters
+    ----------
+    ends
+        Of the sender, shape ``(ENDS,)``: -1, or what its last messages ask.
+    done
+        Event at which its row ended; -1 if it goes on.
+    start, time
+        P and T(s, t) of the message: the row lasts until P - P0 + 6, with P0 of the receiver that
+        it reaches first (ipu21.md 3.1).
+    """
+    if done < 0 or done - start >= SEND_LATENCY:
+        return
+    needed = start + min(0, time) + SEND_LATENCY
+    slot = start % k.ENDS
+    if ends[slot] < 0 or needed < ends[slot]:
+        ends[slot] = needed
 
 
 @inner_kernel

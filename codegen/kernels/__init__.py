@@ -32,8 +32,8 @@ row-major shards start at words, so an odd C of ``f16`` has rows of C + 1 elemen
 
 :mod:`~ipuopt.codegen.kernels.calls` turns the runs and copies of a program into calls,
 :mod:`~ipuopt.codegen.kernels.meaning` says what a call does to the memory of a tile,
-:mod:`~ipuopt.codegen.kernels.charges` what it costs; :mod:`~ipuopt.codegen.kernels.table` finds both by
-the symbol.
+:mod:`~ipuopt.codegen.kernels.asks` where its operands may lie, :mod:`~ipuopt.codegen.kernels.charges` what
+it costs; :mod:`~ipuopt.codegen.kernels.table` finds all three by the symbol.
 """
 
 from __future__ import annotations

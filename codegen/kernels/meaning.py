@@ -48,10 +48,16 @@ class Operands:
         Address of the first one.
     name
         Of the kernel, for messages.
+
+    Attributes
+    ----------
+    spans
+        Bytes that were asked for, by address.
     """
 
     def __init__(self, memory: Bytes, base: int, name: str) -> None:
         self._memory, self._base, self._name = memory, base, name
+        self.spans: dict[int, int] = {}
 
     def at(self, address: int, dtype: npt.DTypeLike, *shape: int) -> Array:
         """View of numbers from an address on.
@@ -67,6 +73,7 @@ class Operands:
             stop = self._base + len(self._memory)
             found = f"{self._name}: found an operand of {size} bytes at {address:#x}"
             raise InputError(f"{found}, expected one inside {self._base:#x}..{stop:#x}")
+        self.spans[address] = max(size, self.spans.get(address, 0))
         return self._memory[start : start + size].view(dtype).reshape(shape)
 
 

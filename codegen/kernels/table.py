@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ipuopt.codegen.kernels import charges, meaning
+from ipuopt.codegen.kernels import asks, charges, meaning
 from ipuopt.codegen.kernels.names import PREFIX
 from ipuopt.errors import InputError
 
@@ -31,12 +31,15 @@ class Entry:
         What a call does to memory; None for code that the runtime brings.
     charge
         What it costs.
+    asks
+        What it asks of its arguments.
     """
 
     pattern: re.Pattern[str]
     purpose: str
     meaning: Meaning | None
     charge: charges.Charge
+    asks: asks.Asks
 
 
 _EXTENTS = r"r(\d+)_p(\d+)_c(\d+)_p(\d+)"
@@ -44,34 +47,37 @@ _BLOCK = r"k(\d+)_c(\d+)_r(\d+)_r(\d+)"
 _NUMBER = "(f16|f32)"
 _FORM = r"(?:amp|([a-z_]+?)(?:_(\d+))?)"
 _KERNELS = tuple(
-    Entry(re.compile(PREFIX + pattern), purpose, act, charge)
-    for pattern, purpose, act, charge in (
+    Entry(re.compile(PREFIX + pattern), purpose, act, charge, asked)
+    for pattern, purpose, act, charge, asked in (
         (
             rf"gemm_{_NUMBER}_(init|accumulate)_(small|large)_rows(_interleaved)?_{_BLOCK}",
             "matmul",
             meaning.gemm,
             charges.gemm,
+            asks.GEMM,
         ),
-        (rf"reduce_sum_{_NUMBER}", "sum", meaning.reduce_sum, charges.reduce_sum),
-        (rf"gelu_tanh_approx_{_NUMBER}", "gelu", meaning.gelu, charges.gelu),
-        (rf"add_{_NUMBER}", "add", meaning.add, charges.add),
-        (rf"cast_{_NUMBER}_{_NUMBER}", "cast", meaning.cast, charges.cast),
+        (rf"reduce_sum_{_NUMBER}", "sum", meaning.reduce_sum, charges.reduce_sum, asks.SUM),
+        (rf"gelu_tanh_approx_{_NUMBER}", "gelu", meaning.gelu, charges.gelu, asks.GELU),
+        (rf"add_{_NUMBER}", "add", meaning.add, charges.add, asks.ADD),
+        (rf"cast_{_NUMBER}_{_NUMBER}", "cast", meaning.cast, charges.cast, asks.CAST),
         (
             rf"rearrange_row_major_to_{_FORM}_{_NUMBER}_(?:o(\d)_)?{_EXTENTS}",
             "pack",
             meaning.pack,
             charges.pack,
+            asks.TRANSFORM,
         ),
         (
             rf"unpack_{_FORM}_to_row_major_{_NUMBER}_(?:o(\d)_)?{_EXTENTS}",
             "unpack",
             meaning.unpack,
             charges.unpack,
+            asks.TRANSFORM,
         ),
-        ("fill_zero_u64", "clear", meaning.clear, charges.clear),
-        ("copy_u64", COPY, meaning.copy, charges.copy),
-        ("copy_strided_u64", COPY, meaning.copy_strided, charges.copy_strided),
-        ("static_copy_u32", COPY, None, charges.copy_words),
+        ("fill_zero_u64", "clear", meaning.clear, charges.clear, asks.CLEAR),
+        ("copy_u64", COPY, meaning.copy, charges.copy, asks.COPY),
+        ("copy_strided_u64", COPY, meaning.copy_strided, charges.copy_strided, asks.STRIDED),
+        ("static_copy_u32", COPY, None, charges.copy_words, asks.WORDS),
     )
 )
 
@@ -111,11 +117,16 @@ def act(name: str, arguments: meaning.Arguments, memory: meaning.Bytes, base: in
     ------
     InputError
         For a symbol without a meaning, or an operand outside the memory.
+    OperandError
+        For an operand where the kernel may not have it.
     """
     entry, match = _find(name)
     if entry.meaning is None:
         raise InputError(f"kernel {name}: found code of the runtime, expected a kernel of its own")
-    entry.meaning(match, arguments, meaning.Operands(memory, base, name))
+    operands = meaning.Operands(memory, base, name)
+    entry.asks.refuse(name, match, arguments)
+    entry.meaning(match, arguments, operands)
+    entry.asks.refuse_shared(name, arguments, operands.spans)
 
 
 def charge(name: str, arguments: meaning.Arguments) -> int:

@@ -14,7 +14,8 @@ from ipuopt.codegen.rows.decode import SEND, SEND_ON, Events
 from ipuopt.codegen.rows.receives import Receives, demand, receives_of
 from ipuopt.errors import InputError
 from ipuopt.models.exchange.problem import BoolArray, IntArray, Problem, Solution
-from ipuopt.target.fabric import PARTNER, direction
+from ipuopt.target.constants import SEND_LATENCY
+from ipuopt.target.fabric import PARTNER, direction, time_to_mux
 
 HashArray = npt.NDArray[np.uint64]
 
@@ -112,8 +113,8 @@ def _transfers(events: Events) -> tuple[_Transfers, BoolArray]:
     bounds = np.searchsorted(message, np.arange(len(heads) + 1))
     counts = np.diff(bounds)
     demand(counts == 0, source, start, "somebody who receives this message")
-    _ended(receives, events, source, start + items, wide)
     _directions(receives, order, bounds, source, start, control)
+    _ended(receives, events, source, _sent(receives, order, bounds, source, start, items), wide)
     found = _Transfers(
         source,
         address * np.where(wide, 8, 4),
@@ -156,6 +157,23 @@ def _ended(
     known = np.minimum(tile, len(events.done) - 1)
     bad = (tile >= len(events.done)) | (events.done[known] < needed)
     demand(bad, tile, needed, "a row that lasts until then")
+
+
+def _sent(
+    receives: Receives,
+    order: IntArray,
+    bounds: IntArray,
+    source: IntArray,
+    start: IntArray,
+    items: IntArray,
+) -> IntArray:
+    """Event until which each message holds its sender: a short one longer than it takes itself."""
+    if not len(source):
+        return start
+    mux = time_to_mux()[np.repeat(source, np.diff(bounds)), receives.tile[order]].astype(np.int64)
+    head = np.maximum(0, -np.minimum.reduceat(mux, bounds[:-1]))
+    held: IntArray = start + np.maximum(items, SEND_LATENCY - head)
+    return held
 
 
 def _directions(

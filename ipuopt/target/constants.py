@@ -17,6 +17,8 @@ WORKERS = 6
 
 SOURCE_LATENCY = 1
 """Events from a word's arrival time T to the source window: X = P + T + 1 (ipu21.md 3.1)."""
+SEND_LATENCY = 6
+"""Events from P - P0 to the end of the sender's row, where the message is no longer (ipu21.md 3.1)."""
 RECEIVE_LATENCY = 57
 """Events from the end of the source window to the end of the row on row 0 (ipu21.md 3.1)."""
 ROW_LATENCY = 2

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ipuopt.codegen.isa import assemble, disassemble
-from ipuopt.codegen.rows import Rows, encode_rows
+from ipuopt.codegen.rows import Rows, decode_rows, encode_rows, rebuild
 from ipuopt.device.marks import WRITE_LATENCY
-from ipuopt.errors import CheckError
+from ipuopt.errors import CheckError, InputError
 from ipuopt.models.exchange import Problem, Solution, check, horizon
 from ipuopt.models.exchange.timing import timing
 from ipuopt.target.fabric import PHYSICAL, ROW, time_to_mux
@@ -274,3 +274,33 @@ def test_a_send_and_a_receive_in_one_element_are_seen(bench: MakeBench, listed: 
             {tile: rows.row(tile).tolist() for tile in (SOURCE, TARGET)}
         )
         assert label == expected, message
+
+
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_short_message_holds_its_sender(
+    bench: MakeBench, listed: MakePhase, side: int, count: int
+) -> None:
+    """Until six events after P - P0 (ipu21.md 3.1), which no receiver notices."""
+    source = 40
+    time = time_to_mux()[source, :TILES].astype(np.int64)
+    near = np.flatnonzero((time * side > 0) & (time > -4) & (np.arange(TILES) != source))
+    targets = near[:count].tolist()
+    held = 6 + min(0, int(time[targets].min()))
+    problem = listed([(source, FIRST, 1, [(tile, SECOND) for tile in targets], 32)], TILES)
+    rows = encode_rows(problem, Solution(np.array([200])))
+    words = {tile: rows.row(tile).tolist() for tile in (source, *targets)}
+    label, message, _ = bench().run(words)
+    assert (label, message) == ("", "")
+    sent = [line.text for line in disassemble(words[source], 0)]
+    assert sent[-2] == f"delay {held - 2}" and sent[-1].startswith("br")
+    sent[-2:-1] = [f"delay {held - 3}"] if held > 2 else []
+    words[source] = list(assemble("\n".join(sent), 0).words)
+    label, message, _ = bench().run(words)
+    assert label == "end", message
+    assert message.endswith(f"expected it at event {200 + held} or later")
+    every = [np.array(words.get(tile, rows.row(tile)), np.uint32) for tile in range(TILES)]
+    bounds = np.concatenate(([0], np.cumsum([len(row) for row in every])))
+    changed_rows = Rows(np.concatenate(every), bounds, rows.done)
+    with pytest.raises(InputError, match="a row that lasts until then"):
+        rebuild(problem, decode_rows(changed_rows))

@@ -24,7 +24,7 @@ def test_labels_of_the_docs() -> None:
     rows = re.findall(r"^\| (`[a-z`, ]+`) \|", PAGE.read_text(), re.MULTILINE)
     listed = [label for row in rows for label in re.findall(r"`([a-z]+)`", row)]
     known = {label for label, _ in (*FAULTS.values(), *STOPS.values())}
-    assert sorted(listed) == sorted(known | {"host", "step", "kernel"})
+    assert sorted(listed) == sorted(known | {"host", "step", "kernel", "operand"})
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,38 @@ def test_one_tile_that_does_something_else(
     assert "tile" in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("register", "add", "found"),
+    [
+        (2, 16, "a multiple of 32"),
+        (3, 16, "a multiple of 32"),
+        (4, 8, "a multiple of 32"),
+        (2, "left", "elements of their own"),
+    ],
+)
+def test_a_kernel_is_called_with_what_it_may_not_have(
+    built: Built, package: Package, register: int, add: int | str, found: str
+) -> None:
+    """Result, left operand or weights of a product off their alignment, or in one element."""
+    tile = int(package.tiles[0].physical_tile)
+    words = program(package, tile).copy()
+    gemm = [at for name, at in package.symbols if "_gemm_" in name]
+    calls = [encode("call", 10, at)[0] for at in gemm]
+    call = int(np.flatnonzero(np.isin(words, calls))[0])
+    kind, mask = encode("setzi", register, 0)[0], 0xFFF00000
+    at = {
+        number: max(np.flatnonzero((words[:call] & mask) == encode("setzi", number, 0)[0]))
+        for number in (register, 3)
+    }
+    value = int(words[at[3] if add == "left" else at[register]] & ~np.uint32(mask))
+    value += 32 if isinstance(add, str) else add
+    broken = patched(package, tile, {PROGRAM + 4 * int(at[register]): kind + value})
+    with pytest.raises(CheckError) as error:
+        outcome(built, broken)
+    assert error.value.violations[0][0] == "operand", str(error.value)
+    assert str(error.value).endswith(found) and f"tile {tile}" in str(error.value)
+
+
 def test_any_changed_word_gives_a_result_or_one_line(built: Built, package: Package) -> None:
     """No traceback of another kind, and no hang."""
     random = np.random.default_rng(5)

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from ipuopt.codegen.kernels.asks import OperandError
 from ipuopt.codegen.kernels.gemm import accumulate
 from ipuopt.codegen.kernels.names import gemm_name, transform_name
 from ipuopt.codegen.kernels.table import act
@@ -157,3 +158,30 @@ def test_errors(memory: Memory) -> None:
         act("ipu_stack_attention", (OUT, ONE), memory, BASE)
     with pytest.raises(InputError, match=r"copy_u64: found an operand of 48 bytes at 0x10ff8"):
         act("ipu_stack_copy_u64", (OUT, BASE + 0xFFF8, 1, 0), memory, BASE)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "found"),
+    [
+        ("copy_u64", (OUT, ONE + 4, 1, 0), "m3 = 0x5004, expected a multiple of 8"),
+        ("copy_strided_u64", (OUT, ONE, 1, 2, 12, 8), "m6 = 0xc, expected a multiple of 8"),
+        ("fill_zero_u64", (OUT + 4, 0, 1), "m2 = 0x1004, expected a multiple of 8"),
+        ("gelu_tanh_approx_f16", (OUT, ONE, 3), "m4 = 0x3, expected a multiple of 2"),
+        ("reduce_sum_f16", (OUT, ONE, TWO, 1, 12), "m6 = 0xc, expected a multiple of 8"),
+        ("reduce_sum_f16", (OUT, OUT + 64, TWO, 1, 8), "0x1040, expected elements of their own"),
+        ("add_f16", (OUT, ONE, TWO + 2, 8, 1, 1), "m4 = 0x9002, expected a multiple of 8"),
+        ("gemm_f16_init_small_rows_k16_c16_r4_r4", (OUT + 8, ONE, TWO), "a multiple of 32"),
+        (
+            "gemm_f16_init_small_rows_interleaved_k16_c16_r4_r4",
+            (OUT, ONE, TWO),
+            "found weights at 0x9000, expected them from 0x80000 on",
+        ),
+    ],
+)
+def test_what_kernels_ask_of_their_operands(
+    memory: Memory, name: str, arguments: tuple[int, ...], found: str
+) -> None:
+    with pytest.raises(OperandError) as error:
+        act(f"ipu_stack_{name}", (*arguments, *[0] * (8 - len(arguments))), memory, BASE)
+    assert str(error.value).startswith(f"ipu_stack_{name}: found")
+    assert str(error.value).endswith(found)
