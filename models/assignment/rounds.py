@@ -1,8 +1,13 @@
-"""Rounds of the search: with prices on memory to gather room, then without, to spend it."""
+"""Rounds of the search: with prices on memory to gather room, then without, to spend it.
+
+The prices of a round are those of the bound, each times a random factor: room is gathered at other
+rows every time. A climb that no longer leads anywhere is given up for another one from the start.
+"""
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,8 +18,11 @@ from ipuopt.models.assignment.presolve import Presolved
 from ipuopt.models.assignment.problem import FORBIDDEN, IntArray
 from ipuopt.models.assignment.run import Run
 
-SHARES = (1.0, 0.5, 0.0)
-"""Shares of the prices that count, one after the other in a round."""
+SHARES = (2.0, 1.0, 0.5, 0.0)
+"""Multiples of the prices that count, one after the other in a round."""
+
+NOISE = 1.0
+"""Standard deviation of the logarithm of the factor that a round's price of a row has."""
 
 SIZES = (20, 60)
 """Nodes of a forest at most, in every other round."""
@@ -23,7 +31,10 @@ FORESTS_PER_S = 2500.0
 """Forests of a repeatable run in a second, on a slow machine."""
 
 WORSE = 1.005
-"""A round begins at the best labels again when the last one ended above so many times their cost."""
+"""A round begins at the climb's best labels when the last one ended above so many times their cost."""
+
+PATIENCE = 8
+"""Rounds without a better solution after which a climb ends, or as many as it led upwards if more."""
 
 
 class Rounds:
@@ -42,9 +53,21 @@ class Rounds:
         self._cost: int | None = None
         self._forests = max(200, len(left.graph.first) // 3)
         self._seed = run.limits.seed * 1_000_003
+        self._random = np.random.default_rng(run.limits.seed)
+        # A copy: another thread may change the messages while climbs begin at them.
+        passing = ascent.passing
+        to_tail, to_head = passing.to_tail.copy(), passing.to_head.copy()
+        self._passing = replace(passing, to_tail=to_tail, to_head=to_head)
+        self._round = 0
+        self._begin(self._prices)
+
+    def _begin(self, prices: FloatArray) -> None:
+        """Begin a climb at the labels that the messages and these prices suggest."""
+        graph, searchable = self._left.graph, self._searchable
         self._over = 4.0
-        labels = searchable.decode(ascent.passing, priced(left.graph, self._prices))
-        self._place = searchable.place(labels)
+        self._began = self._gained = self._round
+        self._summit: tuple[int, IntArray] | None = None
+        self._place = searchable.place(searchable.decode(self._passing, priced(graph, prices)))
         self._keep()
 
     def tight_rows(self, most: int) -> IntArray:
@@ -67,8 +90,9 @@ class Rounds:
         for number in range(rounds):
             if not deterministic:  # another thread may have raised the bound with better ones
                 self._prices = self._ascent.best
+            noisy = self._prices * self._factors()
             for share in SHARES:
-                prices = self._prices * share
+                prices = noisy * share
                 over = searchable.use(self._place.labels) > 0
                 if over.any():
                     # What does not fit yet is made ever dearer until it goes.
@@ -85,16 +109,31 @@ class Rounds:
                 late = time.monotonic() > until and not deterministic
                 if late or self._run.done():
                     return
-            ended = searchable.cost(self._place.labels)
-            if self._cost is not None and self.best is not None and ended > WORSE * self._cost:
-                self._place = searchable.place(self.best)
+            self._round += 1
+            self._turn()
+
+    def _factors(self) -> FloatArray:
+        """Factors of the prices of a round."""
+        return np.exp(NOISE * self._random.standard_normal(len(self._prices)))
+
+    def _turn(self) -> None:
+        """Where the next round begins: here, at the climb's best labels, or with another climb."""
+        if self._round - self._gained >= max(PATIENCE, self._gained - self._began):
+            self._begin(self._prices * self._factors())
+        elif self._summit is not None:
+            cost, labels = self._summit
+            if self._searchable.cost(self._place.labels) > WORSE * cost:
+                self._place = self._searchable.place(labels)
 
     def _keep(self) -> None:
-        """Offer the labels if they fit and are the best."""
+        """Keep the labels if they fit and are the best of the climb; offer those that are of all."""
         labels, searchable = self._place.labels, self._searchable
         if (searchable.use(labels) > 0).any():
             return
         cost = searchable.cost(labels)
-        if cost < FORBIDDEN and (self._cost is None or cost < self._cost):
+        if cost >= FORBIDDEN or (self._summit is not None and cost >= self._summit[0]):
+            return
+        self._summit, self._gained = (cost, labels.copy()), self._round
+        if self._cost is None or cost < self._cost:
             self._cost, self.best = cost, labels.copy()
             self._run.offer(self._left.lift(labels))
