@@ -11,7 +11,7 @@ from dataclasses import replace
 from ipuopt.errors import InfeasibleError, InputError, LimitError
 from ipuopt.layout import LayoutError
 from ipuopt.models.mapping.peer.chain import read_chain
-from ipuopt.models.mapping.peer.search import ChainSearch
+from ipuopt.models.mapping.peer.search import ChainSearch, has_whole_panels
 from ipuopt.pipeline.build import build_heuristic
 from ipuopt.pipeline.programs import build_programs, publish, refuse_plan
 from ipuopt.pipeline.state import Search, State
@@ -58,8 +58,10 @@ def _first_program(search: Search, state: State) -> None:
     workload, limits = search.workload, search.limits
     begin = time.monotonic()
     try:
-        chains = ChainSearch(read_chain(workload, limits, brief=True), workload.outputs)
-        for plan in itertools.islice(chains.plans(limits), FIRST_TRIES):
+        chains = ChainSearch(read_chain(workload, limits, brief=True), workload.outputs, limits)
+        for plan in itertools.islice(chains.plans(), FIRST_TRIES):
+            if not has_whole_panels(plan):
+                continue
             refuse_plan(workload, plan)
             state.report = _report(search, plan, None, begin)
             with contextlib.suppress(InfeasibleError, LayoutError):
@@ -101,12 +103,15 @@ def _search(search: Search, state: State) -> None:
     workload, limits, events = search.workload, search.limits, search.events
     events.on_stage("mapping")
     begin = time.monotonic()
-    chains = ChainSearch(read_chain(workload, limits), workload.outputs)
+    chains = ChainSearch(read_chain(workload, limits), workload.outputs, limits)
     build_time_s = time.monotonic() - begin
     best: int | None = None
     refused: InfeasibleError | None = None
-    for number, plan in enumerate(chains.plans(limits)):
+    for number, plan in enumerate(chains.plans()):
         best = plan.cost if best is None else best
+        if not has_whole_panels(plan):
+            logger.info("a plan of %d cycles cannot be built: weights in slices", plan.cost)
+            continue
         note = f"{number} cheaper plans cannot be built" if number else ""
         report = replace(_report(search, plan, best, begin, note), build_time_s=build_time_s)
         events.on_solution("mapping", plan.cost)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ipuopt.errors import InputError, LimitError
-from ipuopt.layout import Layout
+from ipuopt.layout import Layout, LayoutError
 from ipuopt.limits import Limits
 from ipuopt.models.mapping.peer.formats import pointwise_formats
 from ipuopt.models.mapping.peer.grids import Shape, tile_counts
+from ipuopt.models.mapping.peer.memory import operator_fits
 from ipuopt.models.mapping.peer.price import PeerStep, price_step
 from ipuopt.models.mapping.peer.rearrange import Rule
 from ipuopt.models.mapping.peer.retained import retained
+from ipuopt.models.mapping.peer.stationary import Layouts, own_grid, stationary
 from ipuopt.plan import (
     MatMulStep,
+    Orientation,
     Origin,
     Plan,
     PlannedValue,
@@ -136,10 +140,16 @@ def _refuse_branch(workload: Workload, operation: Operation, before: str, *, fir
     raise InputError(f"{workload.name}: --space peer: found {found}, expected {expected}")
 
 
+def _refuse_late(limits: Limits, workload: Workload, operation: Operation) -> None:
+    if limits.expired():
+        name = f"{workload.name}: {operation.name}"
+        raise LimitError(f"{name}: the limit came before the peer's candidates were priced")
+
+
 def _products(
     workload: Workload, operation: Operation, counts: Sequence[int], limits: Limits, *, first: bool
 ) -> tuple[Choice, ...]:
-    """Retained candidates of a product, each once.
+    """Candidates of a product, each once: the retained ones, and those without a reduction.
 
     Swapped ones read an order that only the host can write (cost-model.md 2.5), so they are
     candidates of the first product alone. Of two that differ in the staging of local weights alone
@@ -149,20 +159,30 @@ def _products(
     result = workload.tensors[operation.name]
     readers = workload.consumers(operation.name)
     spread = not readers or readers[0].kind == "Gelu"
-    tiles, found = workload.target.tiles, {}
-    for swapped in (False, True) if first else (False,):
-        shape = Shape(activation.rows, activation.columns, result.columns, swapped)
-        for active in counts:
-            if limits.expired():
-                name = f"{workload.name}: {operation.name}"
-                raise LimitError(f"{name}: the limit came before the peer's candidates were priced")
+    tiles = workload.target.tiles
+    found: dict[tuple[object, ...], tuple[Layouts, MatMulStep]] = {}
+
+    def add(layouts: Layouts, step: MatMulStep) -> None:
+        named = replace(step, name=operation.name)
+        key = (*layouts, step.epochs, step.rows, step.columns, step.block_columns)
+        if key not in found or not step.stages_weights:
+            found[key] = (layouts, named)
+        block, extents = (step.block_inner, step.block_columns), (weight.rows, weight.columns)
+        own = None if step.orientation is Orientation.SWAPPED else own_grid(block, extents, tiles)
+        if own is not None:
+            own = replace(own, memory_class=layouts[1].memory_class)
+            moved = layouts[0], own, layouts[2]
+            found.setdefault((*moved, *key[3:]), (moved, named))
+
+    for active in counts:
+        _refuse_late(limits, workload, operation)
+        for swapped in (False, True) if first else (False,):
+            shape = Shape(activation.rows, activation.columns, result.columns, swapped)
             for candidate in retained(shape, active, tiles, spread=spread):
                 if candidate.fits:
-                    step = replace(candidate.step, name=operation.name)
-                    layouts = candidate.activation, candidate.weight, candidate.result
-                    key = (*layouts, step.epochs, step.rows, step.columns)
-                    if key not in found or not step.stages_weights:
-                        found[key] = (layouts, step)
+                    add((candidate.activation, candidate.weight, candidate.result), candidate.step)
+        for layouts, step in stationary(activation.rows, weight.rows, weight.columns, active):
+            add(layouts, step)
     choices = []
     for (reads, loads, makes), step in found.values():
         values = (
@@ -170,6 +190,11 @@ def _products(
             value_of(weight, "w", loads),
             value_of(result, "y", makes),
         )
-        priced = price_step(Plan(tiles=tiles, values=values, steps=(step,)), step, Rule.A)
-        choices.append(Choice(reads, loads, makes, step, priced))
+        plan = Plan(tiles=tiles, values=values, steps=(step,))
+        _refuse_late(limits, workload, operation)
+        if not operator_fits(plan, step):
+            continue
+        with contextlib.suppress(LayoutError):  # more copies than there are tiles
+            priced = price_step(plan, step, Rule.A)
+            choices.append(Choice(reads, loads, makes, step, priced))
     return tuple(choices)

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ipuopt.errors import LimitError
 from ipuopt.layout import ROW_MAJOR, IntArray, Layout
+from ipuopt.limits import Limits
 from ipuopt.models.mapping.peer.chain import Choice, Link
 from ipuopt.models.mapping.peer.memory import RESERVED_BYTES, TOTAL_BYTES
 from ipuopt.models.mapping.peer.rearrange import IMPOSSIBLE
@@ -39,8 +41,8 @@ class Ranking:
 class Rest:
     """Bounds of what the operations of a chain cost from one of them on."""
 
-    def __init__(self, links: Sequence[Link]) -> None:
-        self._links = links
+    def __init__(self, links: Sequence[Link], limits: Limits) -> None:
+        self._links, self._limits = links, limits
         self._rankings: dict[tuple[int, Layout | None], Ranking] = {}
         self._most: dict[tuple[str, Layout], int] = {}
 
@@ -52,9 +54,17 @@ class Rest:
         return int(least[0]) if len(least) else IMPOSSIBLE
 
     def ranking(self, depth: int, current: Layout | None) -> Ranking:
-        """Choices of operation ``depth`` that can be reached from ``current``."""
+        """Choices of operation ``depth`` that can be reached from ``current``.
+
+        Raises
+        ------
+        LimitError
+            If the time is over; what is known already is always answered.
+        """
         key = (depth, current)
         if key not in self._rankings:
+            if self._limits.expired():
+                raise LimitError("the limit came before the rest of a chain was bounded")
             self._rankings[key] = self._rank(depth, current)
         return self._rankings[key]
 

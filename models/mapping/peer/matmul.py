@@ -153,7 +153,7 @@ def price_matmul(plan: Plan, step: MatMulStep) -> MatMulPrice:
         phases = operand_phases = ceil_div(product.inner, step.block_inner)
     terms["operand exchange"] = operands.cycles(operand_phases)
     exchange = terms["operand exchange"] + terms.get("partial exchange", 0)
-    standard, interleaved = _temporary(product, piece, partial_elements * result.element_bytes)
+    standard, interleaved = temporary_bytes(product, piece, partial_elements * result.element_bytes)
     return MatMulPrice(
         {name: cycles for name, cycles in terms.items() if cycles},
         exchange,
@@ -208,7 +208,7 @@ def _weight_terms(product: Product, columns: int) -> dict[str, int]:
     return staging | {"weight owners": owners}
 
 
-def _temporary(product: Product, piece: int, partial_bytes: int) -> tuple[int, int]:
+def temporary_bytes(product: Product, piece: int, partial_bytes: int) -> tuple[int, int]:
     """Standard and interleaved bytes that one operator needs while it runs (cost-model.md 4.2)."""
     step, size = product.step, product.right.element_bytes
     if step.inner > 1:

@@ -21,13 +21,17 @@ from ipuopt.plan import (
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """Values and steps of the first ``depth`` operations, and what each step costs."""
+    """Values and steps of the first ``depth`` operations, and what each step costs.
+
+    ``fetched`` are the values that a product fetches in slices from the one before.
+    """
 
     tiles: int
     depth: int = 0
     values: tuple[PlannedValue, ...] = ()
     steps: tuple[PlanStep, ...] = ()
     priced: tuple[PeerStep, ...] = ()
+    fetched: tuple[int, ...] = ()
 
     @property
     def cycles(self) -> int:
@@ -41,7 +45,7 @@ class Prefix:
 
     def report(self) -> PeerReport:
         """Memory of these operations, and the rules that it breaks."""
-        return report_of(self._plan(self.values), self.priced, Rule.A)
+        return report_of(self._plan(self.values), self.priced, Rule.A, self.fetched)
 
     def plan(self) -> Plan:
         """The plan; its parameters are rotated as the public compiler does."""
@@ -51,7 +55,13 @@ class Prefix:
         return Plan(tiles=self.tiles, values=values, steps=self.steps, joins_phases=True)
 
     def then(
-        self, link: Link, choice: Choice, conversion: PeerStep | None, *, is_output: bool
+        self,
+        link: Link,
+        choice: Choice,
+        conversion: PeerStep | None,
+        *,
+        is_output: bool,
+        in_slices: bool = False,
     ) -> Prefix:
         """These operations and the next one.
 
@@ -61,8 +71,11 @@ class Prefix:
             Price of the conversion into ``choice.reads``; None where the activation lies so.
         is_output
             Whether the result lives to the end.
+        in_slices
+            Whether a product fetches what it reads in slices from the unconverted activation.
         """
         values, steps, priced = [*self.values], [*self.steps], [*self.priced]
+        fetched = self.fetched
         if not steps:
             values.append(value_of(link.activation, link.activation.name, choice.reads))
             read = 0
@@ -74,6 +87,7 @@ class Prefix:
             read, source = len(values) - 1, read
             steps.append(replace(step, value=source, result=read, terms=conversion.terms))
             priced.append(conversion)
+            fetched += (read,) if in_slices else ()
         loaded = len(values)
         if link.weight is not None and choice.loads is not None:
             values.append(value_of(link.weight, link.weight.name, choice.loads))
@@ -84,7 +98,8 @@ class Prefix:
         else:
             steps.append(replace(choice.step, inputs=(read,), result=result, terms=terms))
         priced.append(choice.priced)
-        return Prefix(self.tiles, self.depth + 1, tuple(values), tuple(steps), tuple(priced))
+        depth = self.depth + 1
+        return Prefix(self.tiles, depth, tuple(values), tuple(steps), tuple(priced), fetched)
 
 
 def converted(value: PlannedValue, name: str, layout: Layout) -> PlannedValue:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
-from ipuopt.models.mapping.peer.matmul import price_matmul, shard_bytes
+from ipuopt.models.mapping.peer.matmul import Product, price_matmul, shard_bytes
 from ipuopt.models.mapping.peer.memory import (
     INTERLEAVED_BYTES,
     TOTAL_BYTES,
     Demand,
     Peaks,
     live,
+    of_class,
     program_peaks,
     violations,
+    with_slices,
 )
 from ipuopt.models.mapping.peer.rearrange import IMPOSSIBLE, Rule, price_rearrangement
 from ipuopt.plan import ConversionStep, MatMulStep, Plan, PlanStep, PointwiseStep
@@ -97,11 +99,10 @@ class PeerReport:
         return not self.violations
 
 
-def price_plan(plan: Plan, rule: Rule | str = Rule.A) -> PeerReport:
+def price_plan(plan: Plan, rule: Rule | str = Rule.A, fetched: Collection[int] = ()) -> PeerReport:
     """Price every step and the memory of the whole program.
 
-    Operands count as complete: the plan record has no operands that are fetched in slices. Tile
-    offsets are ignored, as the public compiler does until it builds the program.
+    Tile offsets are ignored, as the public compiler does until it builds the program.
 
     Parameters
     ----------
@@ -109,6 +110,9 @@ def price_plan(plan: Plan, rule: Rule | str = Rule.A) -> PeerReport:
         A plan of either origin; its own terms are not looked at.
     rule
         ``"A"`` (the logged plan was chosen under it) or ``"B"`` (last public revision).
+    fetched
+        Results of conversions that a product fetches in slices; all others are complete. This
+        changes memory, not cycles, and the plan record does not hold it.
 
     Raises
     ------
@@ -116,13 +120,20 @@ def price_plan(plan: Plan, rule: Rule | str = Rule.A) -> PeerReport:
         If a layout does not fit its value, or a grid needs more tiles than the plan has.
     """
     rule = Rule(rule)
-    return report_of(plan, tuple(price_step(plan, step, rule) for step in plan.steps), rule)
+    priced = tuple(price_step(plan, step, rule) for step in plan.steps)
+    return report_of(plan, priced, rule, fetched)
 
 
-def report_of(plan: Plan, steps: tuple[PeerStep, ...], rule: Rule) -> PeerReport:
+def report_of(
+    plan: Plan, priced: tuple[PeerStep, ...], rule: Rule, fetched: Collection[int] = ()
+) -> PeerReport:
     """The report on a plan whose steps are priced: memory of the program and what it breaks."""
+    steps = tuple(
+        _with_slices(plan, step, price, fetched)
+        for step, price in zip(plan.steps, priced, strict=True)
+    )
     rows = sum(step.row_bytes for step in steps)
-    peaks = program_peaks(plan, [step.temporary for step in steps], rows)
+    peaks = program_peaks(plan, [step.temporary for step in steps], rows, fetched)
     refused = [violation for step in steps for violation in _step_violations(step)]
     return PeerReport(rule, steps, peaks, (*refused, *violations(peaks, rows)))
 
@@ -153,6 +164,21 @@ def price_step(plan: Plan, step: PlanStep, rule: Rule) -> PeerStep:
             )
         case PointwiseStep():
             return PeerStep(step.name, {"kernel": _pointwise(plan, step)}, 0, 0, held, Demand())
+
+
+def _with_slices(
+    plan: Plan, step: PlanStep, priced: PeerStep, fetched: Collection[int]
+) -> PeerStep:
+    """Memory of a step: a fetched value is never whole, its reader holds slices of it."""
+    if isinstance(step, ConversionStep) and step.result in fetched:
+        return replace(priced, live=Demand())
+    if isinstance(step, MatMulStep) and step.left in fetched:
+        held = Demand()
+        for index in (step.right, step.result):
+            held += of_class(plan.values[index], shard_bytes(plan.values[index]))
+        temporary = with_slices(priced.temporary, Product.of(plan, step))
+        return replace(priced, live=held, temporary=temporary)
+    return priced
 
 
 def _pointwise(plan: Plan, step: PointwiseStep) -> int:

@@ -11,16 +11,16 @@ import pytest
 import ipuopt
 from ipuopt.errors import Infeasibility, InfeasibleError, InputError, LimitError
 from ipuopt.events import Events
-from ipuopt.layout import LayoutError
+from ipuopt.layout import ROWS, LayoutError
 from ipuopt.limits import Limits
 from ipuopt.models.mapping.peer import price_plan
-from ipuopt.models.mapping.peer.chain import read_chain
+from ipuopt.models.mapping.peer.chain import Choice, Link, read_chain
 from ipuopt.models.mapping.peer.search import ChainSearch
 from ipuopt.options import SolveOptions, SpaceKind
 from ipuopt.pipeline import peer, solve
 from ipuopt.pipeline.programs import build_programs
 from ipuopt.pipeline.state import Search, State
-from ipuopt.plan import Plan
+from ipuopt.plan import MatMulStep, Plan
 from ipuopt.report import Limit, SolveStatus
 from ipuopt.result import Result
 
@@ -63,12 +63,49 @@ def test_plans_that_cannot_be_built_are_passed_over(
     assert result.plan not in refused
 
 
+def test_weights_in_slices_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A product whose weights a column of tiles shares is priced, but cannot be built."""
+    workload = ipuopt.from_dict(
+        {
+            "ipuopt": 1,
+            "name": "deep",
+            "target": {"chip": "ipu21", "tiles": 4},
+            "inputs": {"x": {"shape": [8, 256]}},
+            "parameters": {"w": {"shape": [256, 128]}},
+            "operations": {"y": {"op": "MatMul", "inputs": ["x", "w"]}},
+            "outputs": ["y"],
+        }
+    )
+
+    def read(*args: Any, **options: Any) -> tuple[Link, ...]:
+        first, *others = read_chain(*args, **options)
+        cheapest = min((c for c in first.choices if _shares(c)), key=lambda c: c.priced.cycles)
+        free = replace(cheapest, priced=replace(cheapest.priced, terms={"kernel": 1}))
+        return replace(first, choices=(free, *first.choices)), *others
+
+    monkeypatch.setattr(peer, "read_chain", read)
+    checked = "ipuopt.models.mapping.peer.search._checked"
+    monkeypatch.setattr(checked, lambda prefix: prefix.plan())
+    report = ipuopt.solve(workload, OPTIONS).reports[0]
+    assert report.bound is not None and report.objective is not None
+    assert report.bound < report.objective
+    assert "cheaper plans cannot be built" in report.run.note
+
+
+def _shares(choice: Choice) -> bool:
+    """Whether a product without a reduction has its weights cut along the inner axis."""
+    tiling = choice.loads.tiling(ROWS) if choice.loads is not None else None
+    inner = choice.step.inner if isinstance(choice.step, MatMulStep) else 0
+    return inner == 1 and tiling is not None and tiling.partitions > 1
+
+
 def test_nothing_fits(small_workload: ipuopt.Workload, monkeypatch: pytest.MonkeyPatch) -> None:
     """No plan keeps the peer's rules, or none of those that do has a placement."""
-    few = replace(small_workload, target=replace(small_workload.target, tiles=1))
-    with pytest.raises(InputError, match=r"found no plan .* on 1 tiles, expected --space full"):
-        ipuopt.solve(few, OPTIONS)
     chains = read_chain(small_workload, Limits())
+    none = tuple(replace(link, choices=()) for link in chains)
+    monkeypatch.setattr(peer, "read_chain", lambda workload, limits, **_: none)
+    with pytest.raises(InputError, match=r"found no plan .* on \d+ tiles, expected --space full"):
+        ipuopt.solve(small_workload, OPTIONS)
     short = tuple(replace(link, choices=link.choices[:2], counts=()) for link in chains)
     monkeypatch.setattr(peer, "read_chain", lambda workload, limits, **_: short)
 
@@ -114,11 +151,11 @@ def test_the_bound_of_a_search_that_was_cut(
     popped: list[int] = []
 
     class Counted(ChainSearch):
-        def plans(self, limits: Limits) -> Any:
+        def plans(self) -> Any:
             popped.append(1)
             if len(popped) > 1:
-                self.bound, limits = 1234, Limits(should_stop=lambda: True)
-            yield from super().plans(limits)
+                self.bound, self._limits = 1234, Limits(should_stop=lambda: True)
+            yield from super().plans()
 
     monkeypatch.setattr(peer, "ChainSearch", Counted)
     report = ipuopt.solve(small_workload, OPTIONS).reports[0]
