@@ -7,7 +7,8 @@ between two tiles that in fact send on their own, and takes the largest shard fo
 Formulas   cost-model.md 3 (cycles), 3.6 rules A and B (rearrangements), 3.9 (exchange rows), 4 (memory)
 Input      a :class:`ipuopt.plan.Plan`; :func:`read_plan` makes one from a printed plan
 Output     :class:`PeerReport`: cycles and exchange cycles by step, row bytes, peaks, feasibility
-Candidates :func:`retained`: what that compiler's search keeps of a product (cost-model.md 2.2)
+Candidates :func:`retained`: what that compiler's search keeps of a product (cost-model.md 2.2);
+           :mod:`ipuopt.models.mapping.peer.stationary`: those without a reduction (2.3, 2.4)
 """
 
 from ipuopt.models.mapping.peer.adopt import adopt
