@@ -42,6 +42,25 @@ def micro_elements(element_bytes: int) -> int:
     return MICRO_BYTES // element_bytes
 
 
+def same_sequence(order: Order, rows: IntArray, columns: IntArray) -> np.typing.NDArray[np.bool_]:
+    """Whether shards of these physical extents list their elements alike whatever their size.
+
+    Micro-panels are as many bytes wide for any type, so more than one line of them changes its
+    sequence with the size of an element (cost-model.md 1.6).
+    """
+    one: np.typing.NDArray[np.bool_]
+    match order.kind:
+        case OrderKind.ROW_MAJOR | OrderKind.OUTPUT | OrderKind.TRANSPOSED_OUTPUT:
+            one = np.ones(rows.shape, dtype=np.bool_)
+        case OrderKind.LEFT:
+            one = rows == 1
+        case OrderKind.TRANSPOSED_LEFT:
+            one = columns == 1
+        case _:
+            one = np.zeros(rows.shape, dtype=np.bool_)
+    return one
+
+
 def grain(order: Order, element_bytes: int) -> tuple[int, int]:
     """Multiples that the physical rows and columns of a shard must be in ``order``."""
     micro = micro_elements(element_bytes)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from ipuopt.codegen.check.products import check_products
-from ipuopt.codegen.check.reading import Reading, Violations, first_of
+from ipuopt.codegen.check.reading import KINDS, Reading, Violations, first_of
 from ipuopt.codegen.check.sums import check_sums
+from ipuopt.layout import IntArray, OrderKind
 from ipuopt.plan import PointwiseStep
 from ipuopt.program import Kernel, Role
+
+BoolArray = npt.NDArray[np.bool_]
 
 _OPERANDS = {
     Kernel.MATMUL: 2,
@@ -20,6 +24,8 @@ _OPERANDS = {
     Kernel.UNPACK: 1,
     Kernel.CLEAR: 0,
 }
+_ACROSS = {OrderKind.ROW_MAJOR: 0, OrderKind.LEFT: 1, OrderKind.TRANSPOSED_LEFT: 2}
+"""Orders without panels whose width depends on the type, and those of panels in lines of rows or columns."""
 _POINTWISE = {"Gelu": Kernel.GELU, "Add": Kernel.ADD, "Cast": Kernel.CAST}
 
 
@@ -69,6 +75,8 @@ def _elementwise(reading: Reading) -> Violations:
             shards.order_block[operand] == shards.order_block[output]
         )
         wrong |= used & (same_order == staged)
+        resized = reading.element_bytes[operand] != reading.element_bytes[output]
+        wrong |= used & resized & ~_one_line(reading, output)
         wrong |= getattr(runs, f"{name}_offset")[at] != 0
     packed = np.where(kernel == Kernel.UNPACK, runs.input0[at], output)
     elements = reading.rows[packed] * reading.columns[packed]
@@ -89,6 +97,14 @@ def _elementwise(reading: Reading) -> Violations:
         stop > reading.matrix_bytes[output],
         lambda i: f"run {clears[i]} of CLEAR: ends at byte {stop[i]} of {reading.name(output[i])}",
     )
+
+
+def _one_line(reading: Reading, shard: IntArray) -> BoolArray:
+    """Whether the sequence of elements is one for every type: no panels, or one line of them."""
+    order = np.array([_ACROSS.get(kind, -1) for kind in KINDS])[reading.program.shards.order[shard]]
+    lines = np.where(order == 1, reading.rows[shard], reading.columns[shard])
+    one: BoolArray = (order == 0) | ((order > 0) & (lines == 1))
+    return one
 
 
 def _pointwise(reading: Reading) -> Violations:

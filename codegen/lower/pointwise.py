@@ -7,6 +7,7 @@ import numpy as np
 from ipuopt.codegen.lower.assembly import Assembler, Runs
 from ipuopt.codegen.lower.values import Shards
 from ipuopt.layout import IntArray, LayoutError
+from ipuopt.orders import same_sequence
 from ipuopt.plan import PointwiseStep
 from ipuopt.program import Kernel
 from ipuopt.target.kernels import add_cycles, cast_cycles, gelu_cycles
@@ -23,7 +24,8 @@ def lower_pointwise(
     Raises
     ------
     LayoutError
-        For an operator without kernel, or inputs that do not lie as the result does.
+        For an operator without kernel, inputs that do not lie as the result does, or a type whose
+        shards list their elements in another sequence.
     """
     values, output = assembler.plan.values, shards[step.result]
     kernel, operands = KERNELS.get(step.kind, (None, 0))
@@ -34,13 +36,18 @@ def lower_pointwise(
             raise LayoutError(
                 f"{step.name}: {values[index].name} does not lie as {values[step.result].name}"
             )
+    boxes, order = output.boxes, values[step.result].layout.order
+    extents = boxes.row_stop - boxes.row_start, boxes.column_stop - boxes.column_start
+    types = {values[index].dtype for index in (*step.inputs, step.result)}
+    if len(types) > 1 and not same_sequence(order, *extents).all():
+        raise LayoutError(f"{step.name}: {order} has another sequence for each of {sorted(types)}")
     # Rows of padding are computed too; empty shards do not exist.
-    at = np.flatnonzero(output.boxes.logical_elements > 0)
-    elements = output.boxes.elements[at]
+    at = np.flatnonzero(boxes.logical_elements > 0)
+    elements = boxes.elements[at]
     inputs = [shards[index].number[at] for index in step.inputs]
     sizes = [values[index].element_bytes for index in (step.inputs[0], step.result)]
     runs = Runs(
-        tile=output.boxes.tile[at],
+        tile=boxes.tile[at],
         kernel=kernel,
         output=output.number[at],
         input0=inputs[0],

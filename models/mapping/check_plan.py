@@ -150,6 +150,8 @@ def _kernels(plan: Plan) -> Iterator[Violation]:
             values = [plan.values[i] for i in (*step.inputs, step.result)]
             if len({(value.layout, value.tile_offset % plan.tiles) for value in values}) != 1:
                 yield "W4", f"step {step.name}: operands and result differ in layout or tiles"
+            if len({value.dtype for value in values}) > 1 and _has_panels(values[-1]):
+                yield "W4", f"step {step.name}: panels of {values[0].dtype} and {values[-1].dtype}"
         elif isinstance(step, ConversionStep):
             orders = {plan.values[i].layout.order for i in (step.value, step.result)}
             if step.method is ConversionMethod.RETILE and len(orders) != 1:
@@ -162,6 +164,20 @@ def _kernels(plan: Plan) -> Iterator[Violation]:
                 yield "W4", f"conversion {step.name}: {dtype} panels of {names} differ"
         else:
             yield from _matmul(plan, step)
+
+
+def _has_panels(value: PlannedValue) -> bool:
+    """Whether some shard has more than one line of micro-panels, whose width a type decides."""
+    shards = rectangles(value.layout, value.rows, value.columns)
+    match value.layout.order.kind:
+        case OrderKind.ROW_MAJOR | OrderKind.OUTPUT | OrderKind.TRANSPOSED_OUTPUT:
+            return False
+        case OrderKind.LEFT:
+            return bool((shards.row_stop - shards.row_start > 1).any())
+        case OrderKind.TRANSPOSED_LEFT:
+            return bool((shards.column_stop - shards.column_start > 1).any())
+        case _:
+            return True
 
 
 def _matmul(plan: Plan, step: MatMulStep) -> Iterator[Violation]:

@@ -166,6 +166,12 @@ def conversions(
                     ConversionMethod.PANELS: _SQUARES,
                     ConversionMethod.STAGE: dict.fromkeys(_MOVABLE, ROW_MAJOR_PIECES),
                 }[method][source.kind]
+    words = [
+        np.array([_starts_at_words(matrix, layout) for layout in layouts], dtype=np.bool_)
+        for layouts in (sources, targets)
+    ]
+    torn = staged & ~(words[0][:, None] & words[1])
+    pieces[torn], staged[torn] = -1, False
     todo = (pieces >= 0) & ~equal
     priced = _price(matrix, sources, targets, tiles, np.argwhere(todo), pieces[todo])
     terms["exchange"][todo] = np.where(priced[:, 0] > 0, priced[:, 0] + SYNC_CYCLES, 0)
@@ -176,6 +182,15 @@ def conversions(
     return ConversionTable(
         terms=terms, allowed=equal | todo, unpacked=unpacked, packed=packed, equal=equal
     )
+
+
+def _starts_at_words(matrix: Matrix, layout: Layout) -> bool:
+    """Whether rows that are staged in row-major order can travel as whole words."""
+    tiling = layout.tiling(COLUMNS)
+    if tiling is None or matrix.element_bytes % WORD_BYTES == 0:
+        return True
+    start = cut_axis(matrix.columns, tiling).start
+    return not (start * matrix.element_bytes % WORD_BYTES).any()
 
 
 def _by_order(layouts: Sequence[Layout]) -> dict[Order, list[int]]:

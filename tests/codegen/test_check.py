@@ -12,7 +12,7 @@ import pytest
 from ipuopt.codegen.check import check
 from ipuopt.codegen.lower import lower
 from ipuopt.layout import ROW_MAJOR
-from ipuopt.plan import Epochs, Plan
+from ipuopt.plan import Epochs, Origin, Plan
 from ipuopt.program import Kernel, Program, Role
 
 
@@ -354,3 +354,16 @@ def test_cleared_panels_are_needed(tools: Any) -> None:
     clears = np.flatnonzero(program.runs.kernel == Kernel.CLEAR)
     kept = without(program, "runs", clears[1:])
     assert [label for label, _ in check(plan, kept)] == ["L2"]
+
+
+def test_cast_of_panels(tools: Any) -> None:
+    """(L3): a plan whose result grows to float32, and with it the sequence of its elements."""
+    planner = tools.Planner(64)
+    grid = tools.Grid(rows=2, columns=2, inner=2)
+    x = planner.value("x", (12, 32), grid.left(32), Origin.INPUT)
+    plan = planner.plan(planner.pointwise("c", "Cast", x))
+    program = lower(plan)
+    assert check(plan, program) == ()
+    wide = replace(plan.values[1], dtype="float32")
+    found = check(replace(plan, values=(plan.values[0], wide)), program)
+    assert any(label == "L3" and "of CAST" in message for label, message in found)

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ipuopt.layout import LEFT, LINEAR, ROW_MAJOR, ROWS, AxisTiling, IntArray, Layout, MemoryClass
+from ipuopt.layout import (
+    COLUMNS,
+    LEFT,
+    LINEAR,
+    ROW_MAJOR,
+    ROWS,
+    TRANSPOSED_LEFT,
+    AxisTiling,
+    IntArray,
+    Layout,
+    MemoryClass,
+)
 from ipuopt.models.mapping.candidates.labels import Buffers, Choice, Labels
 from ipuopt.models.mapping.candidates.request import Kind, Request
 from ipuopt.models.mapping.memory import fitting, large_part
 from ipuopt.models.mapping.prices import is_movable
+from ipuopt.orders import same_sequence
 from ipuopt.plan import PointwiseStep
 from ipuopt.rectangles import rectangles
 from ipuopt.target.kernels import add_cycles, cast_cycles, ceil_div, gelu_cycles
@@ -27,18 +39,35 @@ ELEMENT_BYTES = {"float16": 2, "float32": 4}
 
 def gelu_labels(request: Request) -> Labels:
     """One kernel run a shard."""
-    return _labels(request, gelu_cycles)
+    return _labels(request, _layouts(request), gelu_cycles)
 
 
 def add_labels(request: Request) -> Labels:
     """Both operands lie where the result does."""
-    return _labels(request, add_cycles)
+    return _labels(request, _layouts(request), add_cycles)
 
 
 def cast_labels(request: Request) -> Labels:
-    """Elements change their size, not their place."""
+    """Elements change their size, not their place in the sequence of a shard."""
     source, target = (ELEMENT_BYTES[t.dtype] for t in (request.inputs[0], request.result))
-    return _labels(request, lambda elements: cast_cycles(elements * source, elements * target))
+    layouts = _layouts(request)
+    if source != target:
+        lines = line_layouts(request.result, request.tiles)
+        layouts = tuple(
+            layout
+            for layout in dict.fromkeys((*layouts, *lines))
+            if keeps_sequence(layout, request.result)
+        )
+    return _labels(
+        request, layouts, lambda elements: cast_cycles(elements * source, elements * target)
+    )
+
+
+def keeps_sequence(layout: Layout, tensor: Tensor) -> bool:
+    """Whether the shards list their elements alike whatever the size of one."""
+    shards = rectangles(layout, tensor.rows, tensor.columns)
+    extents = shards.row_stop - shards.row_start, shards.column_stop - shards.column_start
+    return bool(same_sequence(layout.order, *extents).all())
 
 
 def linear_layouts(tensor: Tensor, tiles: int) -> tuple[Layout, ...]:
@@ -70,6 +99,22 @@ def row_layouts(tensor: Tensor, tiles: int) -> tuple[Layout, ...]:
     return tuple(Layout(ROW_MAJOR, tiles, 1, (axis,), memory) for memory in MemoryClass)
 
 
+def line_layouts(tensor: Tensor, tiles: int) -> tuple[Layout, ...]:
+    """One row, or one column, a tile: a line of micro-panels is a sequence for any type.
+
+    For rows that are not whole words, which conversions do not move in row-major order.
+    """
+    found = []
+    for order, axis, across, lines in (
+        (LEFT, ROWS, COLUMNS, tensor.rows),
+        (TRANSPOSED_LEFT, COLUMNS, ROWS, tensor.columns),
+    ):
+        if lines <= tiles:
+            axes = (AxisTiling(axis, lines, 1, 1), AxisTiling(across, 1, GRAIN, GRAIN))
+            found += [Layout(order, lines, 1, axes, memory) for memory in MemoryClass]
+    return tuple(found)
+
+
 def shard_elements(layout: Layout, tensor: Tensor) -> IntArray:
     """Physical elements of the shards of each tile, shape ``(tiles, most shards of a tile)``.
 
@@ -83,17 +128,23 @@ def shard_elements(layout: Layout, tensor: Tensor) -> IntArray:
     return elements
 
 
-def _labels(request: Request, kernel: Callable[[IntArray], IntArray]) -> Labels:
+def _layouts(request: Request) -> tuple[Layout, ...]:
+    """Those of neighbours that conversions can read, and even shares."""
     result = request.result
-    layouts, elements, widest, cycles = [], [], [], []
     own = (*linear_layouts(result, request.tiles), *row_layouts(result, request.tiles))
-    for layout in dict.fromkeys((*request.offered, *own)):
-        if is_movable(layout):
-            shards = shard_elements(layout, result)
-            layouts.append(layout)
-            elements.append(int(shards.sum(axis=1).max()))
-            widest.append(int(shards.max()))
-            cycles.append(int(np.where(shards > 0, kernel(shards), 0).sum(axis=1).max()))
+    return tuple(filter(is_movable, dict.fromkeys((*request.offered, *own))))
+
+
+def _labels(
+    request: Request, layouts: Sequence[Layout], kernel: Callable[[IntArray], IntArray]
+) -> Labels:
+    result = request.result
+    elements, widest, cycles = [], [], []
+    for layout in layouts:
+        shards = shard_elements(layout, result)
+        elements.append(int(shards.sum(axis=1).max()))
+        widest.append(int(shards.max()))
+        cycles.append(int(np.where(shards > 0, kernel(shards), 0).sum(axis=1).max()))
     most_elements = np.array(elements, dtype=np.int64)
     cost = np.array(cycles, dtype=np.int64)
     standard = np.array([layout.memory_class is MemoryClass.STANDARD for layout in layouts])

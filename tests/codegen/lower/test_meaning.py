@@ -10,7 +10,16 @@ import pytest
 
 from ipuopt.codegen.check import check
 from ipuopt.codegen.lower import lower
-from ipuopt.layout import COLUMNS, LEFT, ROW_MAJOR, ROWS, AxisTiling, Layout, MemoryClass
+from ipuopt.layout import (
+    COLUMNS,
+    LEFT,
+    ROW_MAJOR,
+    ROWS,
+    AxisTiling,
+    Layout,
+    LayoutError,
+    MemoryClass,
+)
 from ipuopt.plan import Epochs, MatMulStep, Origin, Plan
 from ipuopt.program import Kernel, Program, StepKind
 
@@ -207,7 +216,8 @@ def test_add_cast_and_two_outputs(tools: Any) -> None:
     h = planner.matmul("h", x, ("w1", 48), grid)
     other = planner.value("b", (12, 48), tools.linear(30, 16), Origin.INPUT)
     s = planner.pointwise("s", "Add", h, planner.convert(other, planner.values[h].layout))
-    wide = planner.pointwise("c", "Cast", s, dtype="float32")
+    even = planner.convert(s, tools.linear(30, 16))
+    wide = planner.pointwise("c", "Cast", even, dtype="float32")
     plan = planner.plan(s, wide)
     program = lower(plan)
     assert check(plan, program) == ()
@@ -216,6 +226,16 @@ def test_add_cast_and_two_outputs(tools: Any) -> None:
     expected = tensors["x"] @ tensors["w1"] + tensors["b"]
     np.testing.assert_allclose(result["s"], expected, rtol=1e-9)
     np.testing.assert_allclose(result["c"], expected, rtol=1e-9)
+
+
+def test_cast_of_panels_is_refused(tools: Any) -> None:
+    """Panels of float16 are 16 columns wide, those of float32 are 8: rows would be torn apart."""
+    planner = tools.Planner(64)
+    grid = tools.Grid(rows=2, columns=2, inner=2)
+    x = planner.value("x", (12, 32), grid.left(32), Origin.INPUT)
+    wide = planner.pointwise("c", "Cast", x, dtype="float32")
+    with pytest.raises(LayoutError, match="c: amp_left has another sequence"):
+        lower(planner.plan(wide))
 
 
 def test_float32_retile_between_grids(tools: Any) -> None:
