@@ -12,7 +12,9 @@ Variables    :math:`x_i` label of node :math:`i`; they decide the groups
              :math:`B = \lceil \max_t \sum_i v_i(x_i, t) \rceil_{granule}`
 
 (M1)         every node has exactly one of its labels
-(M2)         the pair of groups of every edge is allowed
+(M2)         the pair of groups of every edge is allowed: a conversion is between the two layouts,
+             and of a value that several operations read, what a reader reads is kept for it, and
+             nothing is kept for a reader that reads something else
 (M3)         :math:`\sum_i v_i(x_i, t) \le` ``interleaved`` at every step
 (M4)         :math:`\sum_i s_i(x_i, t) + \sum_{e: t_e = t} s_e(g_e, h_e) + B \le` ``total`` at
              every step: the boundary between the classes is fixed for the whole program
@@ -20,6 +22,14 @@ Variables    :math:`x_i` label of node :math:`i`; they decide the groups
 (M5)         :math:`\sum_i a_i(x_i, t) + \sum_{e: t_e = t} a_e(g_e, h_e) + B \le` ``high`` at
              every step: a standard buffer lies in one piece, either below the interleaved region,
              where ``low`` bytes are, or above the boundary (lowering.md 5.3)
+
+Two layouts  a label of an operation that reads a value with other readers, or with one that is an
+             output besides, also says which buffer it reads: the value, what another reader read
+             before it, or a layout in which the host loads the value for it; and up to which
+             reader it keeps what it reads itself. An edge leads from each such buffer to the
+             reader; bytes are those of the label that keeps a buffer, in the steps in which it
+             does (:mod:`ipuopt.models.mapping.sharing`). So :math:`s_i`, :math:`v_i` and (M2) hold
+             all of it, and (M1)-(M5) are the same for every workload
 
 Objective    minimise :math:`\sum_i c_i(x_i) + \sum_e c_e(g_e, h_e)` [cycles]
 

@@ -12,14 +12,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ipuopt.models.mapping.bounds import most_expensive
-from ipuopt.models.mapping.candidates.request import Source
-from ipuopt.models.mapping.problem import IntArray, Problem, Solution
+from ipuopt.models.mapping.candidates.labels import Choice
+from ipuopt.models.mapping.graph import Key
+from ipuopt.models.mapping.parts import ORIGINAL
+from ipuopt.models.mapping.problem import FORBIDDEN, IntArray, Problem, Solution
 from ipuopt.models.mapping.space import Space
 
 
 @dataclass(frozen=True, slots=True)
 class _Origin:
-    """Where the price of a plan step stands: a pair of groups of an edge, or labels of a node."""
+    """Where the price of a plan step stands: a pair of layouts of an edge, or labels of a node."""
 
     edge: int | None
     node: int
@@ -63,11 +65,25 @@ class Corrections:
         """
         for origin, spent in zip(self._origins(solution), cycles.tolist(), strict=True):
             if origin.edge is None:
-                costs, place = self._labels[origin.node], solution.labels[origin.node]
-                costs[place] = max(int(costs[place]), spent)
+                costs, place = self._labels[origin.node], self._alike(origin.node, solution)
             else:
-                pairs = self._pairs[origin.edge]
-                pairs[origin.pair] = max(int(pairs[origin.pair]), spent)
+                costs, place = self._pairs[origin.edge], self._groups(origin.edge, origin.pair)
+            known = costs[place]
+            costs[place] = np.where(known == FORBIDDEN, known, np.maximum(known, spent))
+
+    def _alike(self, node: int, solution: Solution) -> tuple[IntArray, ...]:
+        """Labels that differ from the chosen one in what they keep alone."""
+        label, base = solution.labels[node], self._space.parts[node].base
+        return (np.array([label]) if base is None else np.flatnonzero(base == base[label]),)
+
+    def _groups(self, edge: int, pair: tuple[int, int]) -> tuple[IntArray, ...]:
+        """Pairs of groups of an edge with these layouts."""
+        link = self._space.links[edge]
+        rows, columns = (
+            np.flatnonzero(layouts == layout)
+            for layouts, layout in zip((link.tail_layout, link.head_layout), pair, strict=True)
+        )
+        return np.ix_(rows, columns)
 
     def refuse(self, solution: Solution) -> None:
         """Price a plan that cannot be built out of the search, by its label that needs most memory."""
@@ -78,20 +94,35 @@ class Corrections:
 
     def _origins(self, solution: Solution) -> list[_Origin]:
         """Where the price of every step of the plan stands, in the order of the steps."""
-        problem, origins = self._space.problem, list[_Origin]()
-        entering: dict[int, list[int]] = {}
-        for index, edge in enumerate(problem.edges):
-            entering.setdefault(edge.head, []).append(index)
+        origins = list[_Origin]()
+        edges = {
+            (edge.head, link.operand, link.source): index
+            for index, (edge, link) in enumerate(
+                zip(self._space.problem.edges, self._space.links, strict=True)
+            )
+        }
         for node, (part, label) in enumerate(zip(self._space.parts, solution.labels, strict=True)):
             if part.visit is None or part.labels is None:
                 continue
-            operands = zip(part.visit.operands, part.labels.operands, strict=True)
-            converted = [choice for operand, choice in operands if operand.source != Source.LOADED]
-            for index, choice in zip(entering.get(node, ()), converted, strict=True):
-                edge = problem.edges[index]
-                row = int(edge.tail_group[solution.labels[edge.tail]])
-                column = int(edge.head_group[label])
-                if self._space.parts[edge.tail].value.layouts[row] != choice.layouts[column]:
-                    origins.append(_Origin(index, node, (row, column)))
+            for position, choice in enumerate(part.labels.operands):
+                reading = part.reading(position)
+                source = ORIGINAL if reading is None else int(reading.source[label])
+                index = edges.get((node, position, source))
+                if index is None:  # loaded by the host
+                    continue
+                buffer = self._buffer(index, part.visit.operands[position].key)
+                tail = solution.labels[self._space.problem.edges[index].tail]
+                pair = int(buffer.index[tail]), int(choice.index[label])
+                if buffer.layouts[pair[0]] != choice.layouts[pair[1]]:
+                    origins.append(_Origin(index, node, pair))
             origins.append(_Origin(None, node))
         return origins
+
+    def _buffer(self, edge: int, key: Key) -> Choice:
+        """What the edge reads: the value itself, or the operand of another reader."""
+        part = self._space.parts[self._space.problem.edges[edge].tail]
+        if self._space.links[edge].source == ORIGINAL:
+            return part.value
+        assert part.visit is not None and part.labels is not None
+        keys = [operand.key for operand in part.visit.operands]
+        return part.labels.operands[keys.index(key)]

@@ -8,10 +8,11 @@ from ipuopt.layout import Layout
 from ipuopt.models.mapping.candidates import KINDS
 from ipuopt.models.mapping.candidates.labels import Choice
 from ipuopt.models.mapping.candidates.request import Source
-from ipuopt.models.mapping.graph import Key, Operand
+from ipuopt.models.mapping.edges import matrix_of
+from ipuopt.models.mapping.graph import Key
+from ipuopt.models.mapping.parts import HOST, ORIGINAL, Part
 from ipuopt.models.mapping.prices import conversions, method_of
 from ipuopt.models.mapping.problem import Solution
-from ipuopt.models.mapping.tables import Part, matrix_of
 from ipuopt.plan import ConversionStep, Origin, Plan, PlannedValue, PlanStep
 from ipuopt.workload.model import TensorKind, Workload
 
@@ -29,6 +30,8 @@ class _Builder:
         self.workload = workload
         self.values: list[PlannedValue] = []
         self.steps: list[PlanStep] = []
+        self.buffers: dict[Key, list[int]] = {}
+        """Numbers of a value, and of what its readers read, in their order."""
 
     def add(
         self, tensor: str, name: str, layout: Layout, origin: Origin, *, is_output: bool = False
@@ -54,20 +57,17 @@ class _Builder:
 def decode(workload: Workload, parts: Sequence[Part], solution: Solution) -> Plan:
     """The plan of ``solution``, with the cycles of every step by name."""
     plan = _Builder(workload)
-    numbers: dict[Key, int] = {}
     for part, label in zip(parts, solution.labels, strict=True):
         tensor = part.key[0]
         if part.visit is None or part.request is None or part.labels is None:
             origin = _ORIGINS[workload.tensors[tensor].kind]
-            numbers[part.key] = plan.add(tensor, tensor, _layout(part.value, label), origin)
+            number = plan.add(tensor, tensor, _layout(part.value, label), origin)
+            plan.buffers[part.key] = [number]
             continue
         operation = part.visit.operation
         operands: dict[tuple[str, int], int] = {}
-        for position, (operand, choice) in enumerate(
-            zip(part.visit.operands, part.labels.operands, strict=True)
-        ):
-            number = _operand(plan, part, operand, choice, label, numbers)
-            operands[operand.tensor, position] = number
+        for position, operand in enumerate(part.visit.operands):
+            operands[operand.tensor, position] = _operand(plan, part, position, label)
         result = plan.add(
             tensor,
             tensor,
@@ -75,7 +75,7 @@ def decode(workload: Workload, parts: Sequence[Part], solution: Solution) -> Pla
             Origin.COMPUTED,
             is_output=tensor in workload.outputs,
         )
-        numbers[part.key] = result
+        plan.buffers[part.key] = [result]
         values = tuple(operands.values())
         if len(values) < len(operation.inputs):  # an operand that is read twice
             by_tensor = {name: number for (name, _), number in operands.items()}
@@ -85,21 +85,27 @@ def decode(workload: Workload, parts: Sequence[Part], solution: Solution) -> Pla
     return Plan(tiles=workload.target.tiles, values=tuple(plan.values), steps=tuple(plan.steps))
 
 
-def _operand(
-    plan: _Builder,
-    part: Part,
-    operand: Operand,
-    choice: Choice,
-    label: int,
-    numbers: dict[Key, int],
-) -> int:
-    """The value that the kernel reads; converted where it lies in another layout."""
-    assert part.request is not None
-    layout = _layout(choice, label)
-    if operand.source is Source.LOADED:
+def _operand(plan: _Builder, part: Part, position: int, label: int) -> int:
+    """The value that the kernel reads: loaded for it, or read from a buffer."""
+    assert part.visit is not None and part.labels is not None
+    operand, choice = part.visit.operands[position], part.labels.operands[position]
+    reading = part.reading(position)
+    source = ORIGINAL if reading is None else int(reading.source[label])
+    if operand.source is Source.LOADED or source == HOST:
         origin = _ORIGINS[plan.workload.tensors[operand.tensor].kind]
-        return plan.add(operand.tensor, operand.tensor, layout, origin)
-    source = numbers[operand.key]
+        number = plan.add(operand.tensor, operand.tensor, _layout(choice, label), origin)
+    else:
+        buffer = plan.buffers[operand.key][source + 1]
+        number = _converted(plan, part, position, label, buffer)
+    plan.buffers.setdefault(operand.key, []).append(number)
+    return number
+
+
+def _converted(plan: _Builder, part: Part, position: int, label: int, source: int) -> int:
+    """The operand in the layout that the kernel reads; ``source`` where it lies so already."""
+    assert part.visit is not None and part.labels is not None and part.request is not None
+    operand, choice = part.visit.operands[position], part.labels.operands[position]
+    layout = _layout(choice, label)
     held = plan.values[source].layout
     if held == layout:
         return source

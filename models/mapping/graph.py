@@ -55,8 +55,17 @@ class Visit:
 
 
 @dataclass(frozen=True, slots=True)
+class Reader:
+    """An operation that reads a value: its name, the step of the conversion, that of its kernel."""
+
+    operation: str
+    step: int
+    run: int
+
+
+@dataclass(frozen=True, slots=True)
 class Graph:
-    """Operations in order, the steps of the program, and the last step that reads each value.
+    """Operations in order, the steps of the program, and who reads each value.
 
     Attributes
     ----------
@@ -64,13 +73,25 @@ class Graph:
         One an operation.
     steps
         Names of the steps.
-    last_read
-        Last conversion step that may read a shared or computed value, by key.
+    outputs
+        Tensors that stay to the end.
+    readers
+        Readers of each value that is not loaded for one operation alone, in order.
     """
 
     visits: tuple[Visit, ...]
     steps: tuple[str, ...]
-    last_read: Mapping[Key, int] = field(default_factory=dict)
+    outputs: frozenset[str] = frozenset()
+    readers: Mapping[Key, tuple[Reader, ...]] = field(default_factory=dict)
+
+    @property
+    def shared(self) -> Mapping[Key, tuple[Reader, ...]]:
+        """Readers of each value that has several, or that is an output besides."""
+        return {
+            key: readers
+            for key, readers in self.readers.items()
+            if len(readers) > 1 or key[0] in self.outputs
+        }
 
 
 def is_product(operation: Operation) -> bool:
@@ -86,7 +107,7 @@ def read_graph(workload: Workload) -> Graph:
             users[key] = users.get(key, 0) + 1
     visits: list[Visit] = []
     steps: list[str] = []
-    last_read: dict[Key, int] = {}
+    readers: dict[Key, list[Reader]] = {}
     for operation in workload.operations:
         operands = []
         for key in _keys(workload, operation):
@@ -97,14 +118,19 @@ def read_graph(workload: Workload) -> Graph:
                 source = Source.SHARED if users[key] > 1 else Source.LOADED
             step = -1
             if source is not Source.LOADED:
-                step = last_read[key] = len(steps)
+                step = len(steps)
                 steps.append(f"{tensor} for {operation.name}")
             operands.append(Operand(tensor, source, key, step))
+        for operand in operands:
+            if operand.step >= 0:
+                reader = Reader(operation.name, operand.step, len(steps))
+                readers.setdefault(operand.key, []).append(reader)
         visits.append(Visit(operation, tuple(operands), len(steps)))
         steps.append(operation.name)
         if is_product(operation):
             steps.append(f"{operation.name} reduction")
-    return Graph(tuple(visits), tuple(steps), last_read)
+    ordered = {key: tuple(found) for key, found in readers.items()}
+    return Graph(tuple(visits), tuple(steps), frozenset(workload.outputs), ordered)
 
 
 def _keys(workload: Workload, operation: Operation) -> tuple[Key, ...]:

@@ -3,7 +3,8 @@
 The cycles of a choice are those of its labels and of the conversions into their operands. Each
 conversion belongs to one reader, so the least that the other operations cost with theirs leaves a
 reader only so many cycles. A conversion costs at least the words that the fullest tile of its result
-lacks: no tile has more elements of the source than the largest shard of any candidate.
+lacks: no tile has more elements of the source than the largest shard of any candidate that makes the
+value, or of one that reads it as well and may keep what it has read.
 """
 
 from __future__ import annotations
@@ -80,6 +81,11 @@ def _bounds(requests: Mapping[str, Request], labels: Mapping[str, Labels]) -> di
         )
         for name, own in labels.items()
     }
+    read: dict[str, dict[str, int]] = {}
+    for name, own in labels.items():
+        for tensor, choice in zip(requests[name].inputs, own.operands, strict=True):
+            widest = max(_widest(as_matrix(tensor), layout) for layout in choice.layouts)
+            read.setdefault(tensor.name, {})[name] = widest
     bounds = {}
     for name, own in labels.items():
         request, bound = requests[name], own.cost
@@ -87,8 +93,9 @@ def _bounds(requests: Mapping[str, Request], labels: Mapping[str, Labels]) -> di
             request.inputs, request.sources, own.operands, strict=True
         ):
             if source is Source.COMPUTED:
-                matrix = as_matrix(tensor)
-                arrival = least_arrival(matrix, choice.layouts, largest[tensor.name], request.tiles)
+                matrix, others = as_matrix(tensor), read[tensor.name].items()
+                held = max(largest[tensor.name], *(size for of, size in others if of != name), 0)
+                arrival = least_arrival(matrix, choice.layouts, held, request.tiles)
                 bound = bound + arrival[choice.index]
         bounds[name] = bound
     return bounds

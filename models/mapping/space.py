@@ -16,13 +16,16 @@ from ipuopt.models.mapping.candidates.labels import Choice, Labels
 from ipuopt.models.mapping.candidates.request import Request, Source
 from ipuopt.models.mapping.check import evaluate
 from ipuopt.models.mapping.decode import decode
+from ipuopt.models.mapping.edges import Link, edges_of
 from ipuopt.models.mapping.feasibility import refuse_impossible
 from ipuopt.models.mapping.graph import Graph, Key, Visit, is_product, read_graph
 from ipuopt.models.mapping.heuristics import beam_search
 from ipuopt.models.mapping.memory import tile_capacity
+from ipuopt.models.mapping.parts import Part, shared_input
 from ipuopt.models.mapping.problem import Capacity, Node, Problem, Solution
 from ipuopt.models.mapping.pruning import prune, spare_cycles
-from ipuopt.models.mapping.tables import Part, edge_of, node_of, shared_input
+from ipuopt.models.mapping.sharing import with_ways
+from ipuopt.models.mapping.tables import node_of
 from ipuopt.plan import Plan
 from ipuopt.workload.model import Workload
 
@@ -51,13 +54,14 @@ class Space:
     ----------
     problem
         Nodes, edges and memory; see :mod:`ipuopt.models.mapping.problem`.
-    workload, parts
-        What the nodes stand for.
+    workload, parts, links
+        What the nodes and the edges stand for.
     """
 
     problem: Problem
     workload: Workload
     parts: tuple[Part, ...]
+    links: tuple[Link, ...]
 
     def plan(self, solution: Solution) -> Plan:
         """The plan of a solution; its cost is the problem's cost of the solution."""
@@ -112,14 +116,7 @@ class Space:
             )
             for edge in problem.edges
         )
-        parts = tuple(
-            replace(
-                part,
-                value=part.value.select(rows),
-                labels=None if part.labels is None else part.labels.select(rows),
-            )
-            for part, rows in zip(self.parts, keep, strict=True)
-        )
+        parts = tuple(part.select(rows) for part, rows in zip(self.parts, keep, strict=True))
         smaller = Problem(nodes, edges, problem.steps, problem.capacity)
         return replace(self, problem=smaller, parts=parts)
 
@@ -176,39 +173,22 @@ def _assemble(
 ) -> Space:
     """Nodes, edges and their tables."""
     parts, position = _parts(graph, requests, labels)
-    nodes = tuple(
-        node_of(
-            part,
-            graph,
-            capacity.low,
-            is_output=part.visit is not None and part.key[0] in workload.outputs,
+    nodes = tuple(node_of(part, graph, capacity.low) for part in parts)
+    joined = [
+        found
+        for head, part in enumerate(parts)
+        if part.visit is not None
+        for index, operand in enumerate(part.visit.operands)
+        if operand.source is not Source.LOADED
+        for found in edges_of(
+            parts, position, graph, head, index, tiles=workload.target.tiles, low=capacity.low
         )
-        for part in parts
-    )
-    edges = []
-    for head, part in enumerate(parts):
-        if part.visit is None or part.labels is None:
-            continue
-        for operand, choice in zip(part.visit.operands, part.labels.operands, strict=True):
-            if operand.source is not Source.LOADED:
-                tail = position[operand.key]
-                edges.append(
-                    edge_of(
-                        parts,
-                        tail,
-                        head,
-                        operand,
-                        choice,
-                        tiles=workload.target.tiles,
-                        low=capacity.low,
-                        stays=operand.tensor in workload.outputs
-                        or graph.last_read[operand.key] > operand.step,
-                    )
-                )
-    problem = Problem(nodes, tuple(edges), graph.steps, capacity)
+    ]
+    edges, links = (tuple(of) for of in zip(*joined, strict=True)) if joined else ((), ())
+    problem = Problem(nodes, edges, graph.steps, capacity)
     for node in nodes:
         logger.info("%s: %d candidates", node.name, len(node.cost))
-    return Space(problem, workload, tuple(parts))
+    return Space(problem, workload, tuple(parts), links)
 
 
 def _candidates(
@@ -278,4 +258,5 @@ def _parts(
         name = visit.operation.name
         key = (name, False)
         parts.append(Part(key, labels[name].result, visit, requests[name], labels[name]))
+    parts = [with_ways(part, graph) for part in parts]
     return parts, {part.key: index for index, part in enumerate(parts)}

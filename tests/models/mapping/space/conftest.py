@@ -73,10 +73,33 @@ def branches(tiles: int, m: int, k: int) -> Workload:
     )
 
 
+def readers(tiles: int, m: int, k: int, n: int) -> Workload:
+    """Three products read an input, two and an addition read a result, which is an output too."""
+    return make(
+        tiles,
+        {
+            "x": ("i", (m, k)),
+            **{w: ("p", (k, n)) for w in ("w1", "w2", "w3")},
+            **{w: ("p", (n, n)) for w in ("w4", "w5")},
+            **{r: ("r", (m, n)) for r in ("q", "k", "v", "r", "s", "t")},
+        },
+        {
+            "q": ("MatMul", "x", "w1"),
+            "k": ("MatMul", "x", "w2"),
+            "v": ("MatMul", "x", "w3"),
+            "r": ("MatMul", "q", "w4"),
+            "s": ("MatMul", "q", "w5"),
+            "t": ("Add", "q", "k"),
+        },
+        ("q", "v", "r", "s", "t"),
+    )
+
+
 WORKLOADS = {
     "mlp": mlp(32, 57, 96, 144, 80),
     "odd": mlp(7, 5, 33, 17, 50),
     "branches": branches(20, 21, 64),
+    "readers": readers(12, 33, 48, 32),
 }
 
 

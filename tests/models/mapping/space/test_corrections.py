@@ -25,7 +25,7 @@ def raised(problem: Problem, other: Problem) -> int:
 
 
 def test_a_plan_costs_what_its_steps_take(space: Space, draw: Draw) -> None:
-    """Every step has one price, which rises to what is learnt and never falls."""
+    """Every step has its price, which rises to what is learnt and never falls."""
     for labels in draw(space.problem, 6, 3):
         solution = Solution(labels)
         plan = space.plan(solution)
@@ -37,7 +37,11 @@ def test_a_plan_costs_what_its_steps_take(space: Space, draw: Draw) -> None:
         corrections.learn(solution, takes)
         corrections.learn(solution, prices)
         assert evaluate(corrections.problem, solution) == takes.sum()
-        assert raised(corrections.problem, space.problem) == len(plan.steps)
+        prices_of_steps = raised(corrections.problem, space.problem)
+        if all(part.base is None for part in space.parts):
+            assert prices_of_steps == len(plan.steps)
+        else:  # labels that keep other values, and their pairs, have the same price
+            assert prices_of_steps >= len(plan.steps)
 
 
 @pytest.mark.parametrize("refused", [False, True])

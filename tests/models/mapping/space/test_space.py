@@ -52,7 +52,7 @@ def test_equal_layouts_need_no_conversion(space: Space, draw: Draw) -> None:
     assert found
 
 
-def test_loaded_values_are_loaded_once_and_shared_ones_are_one_value(
+def test_loaded_values_are_loaded_once_or_once_more_for_a_later_reader(
     branches_space: Space, draw: Draw
 ) -> None:
     space = branches_space
@@ -61,7 +61,8 @@ def test_loaded_values_are_loaded_once_and_shared_ones_are_one_value(
     for labels in draw(space.problem, 5, 5):
         plan = space.plan(Solution(labels))
         loaded = [v.tensor for v in plan.values if v.origin is not Origin.COMPUTED]
-        assert sorted(loaded) == ["w", "x", "z"]
+        assert set(loaded) == {"w", "x", "z"}
+        assert loaded.count("z") == 1 and max(loaded.count("w"), loaded.count("x")) <= 2
         kept = {v.tensor for v in plan.values if v.is_output}
         assert kept == {"q", "s", "d"}
 
