@@ -153,10 +153,20 @@ def _sections(start: IntArray, stop: IntArray) -> IntArray:
     return kept
 
 
+def _disjoint(holes: IntArray) -> IntArray:
+    """The same addresses as holes that do not overlap: as blocks, they may not meet."""
+    begin, end = holes[np.argsort(holes[:, 0], kind="stable")].T
+    reached = np.maximum.accumulate(end)
+    fresh = np.append(True, begin[1:] > reached[:-1])[: len(begin)]
+    first = np.flatnonzero(fresh)
+    last = np.append(first[1:], len(begin))[: len(first)] - 1
+    return np.stack((begin[first], reached[last]), axis=1)
+
+
 def build(problem: Problem) -> Instance:
     """Blocks, sections and pairs of ``problem``."""
     group, real = _groups(problem)
-    hole = problem.holes[problem.holes[:, 0] < problem.holes[:, 1]]
+    hole = _disjoint(problem.holes[problem.holes[:, 0] < problem.holes[:, 1]])
     count, holes = int(group.max(initial=-1)) + 1, len(hole)
     member = np.flatnonzero(group >= 0)
     low = np.zeros(count, dtype=np.int64)

@@ -173,6 +173,12 @@ def test_classes_agree_with_exhaustive_search(make: object) -> None:
     assert {(False, False), (True, True)} <= outcomes
 
 
+def test_a_hole_among_interleaved_buffers() -> None:
+    """It overlaps what the standard buffers leave to them, and takes no room twice."""
+    assert best_of_all(rich_problem(1228)) == {False: 49152, True: 49152}
+    assert_agrees(rich_problem(1228))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
 def test_hundreds_of_tiles(part: int) -> None:
