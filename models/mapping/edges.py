@@ -11,9 +11,10 @@ from ipuopt.layout import IntArray
 from ipuopt.models.mapping.candidates.labels import Choice
 from ipuopt.models.mapping.candidates.request import Request
 from ipuopt.models.mapping.graph import Graph, Key, Operand
+from ipuopt.models.mapping.matrix import Matrix, as_matrix
 from ipuopt.models.mapping.memory import large_part
 from ipuopt.models.mapping.parts import ORIGINAL, Part, Reading
-from ipuopt.models.mapping.prices import ConversionTable, Matrix, as_matrix, conversions
+from ipuopt.models.mapping.prices import ConversionTable, conversions
 from ipuopt.models.mapping.problem import FORBIDDEN, Edge
 
 

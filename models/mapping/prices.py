@@ -14,25 +14,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from ipuopt.layout import (
-    COLUMNS,
     ROW_MAJOR,
-    ROWS,
     IntArray,
     Layout,
     Order,
     OrderKind,
-    cut_axis,
-    widest_part,
 )
 from ipuopt.models.mapping.endpoint import latency
 from ipuopt.models.mapping.footprint import Footprints, footprints
 from ipuopt.models.mapping.lines import price_lines
+from ipuopt.models.mapping.matrix import Matrix, padding_cycles, starts_at_words
 from ipuopt.models.mapping.pairs import (
     ALONG_COLUMNS,
     ALONG_ROWS,
-    PANEL_BYTES,
     ROW_MAJOR_PIECES,
-    SQUARE,
     SQUARES_ALONG_COLUMNS,
     SQUARES_ALONG_ROWS,
     price_grids,
@@ -42,8 +37,7 @@ from ipuopt.orders import walk_alike
 from ipuopt.plan import ConversionMethod
 from ipuopt.rectangles import max_shard_elements
 from ipuopt.target.constants import SYNC_CYCLES, WORD_BYTES
-from ipuopt.target.kernels import clear_cycles, pack_cycles, unpack_cycles
-from ipuopt.workload.model import Tensor
+from ipuopt.target.kernels import pack_cycles, unpack_cycles
 
 TERMS = ("exchange", "copies", "clear", "unpack", "pack")
 """Cost terms of a conversion, in cycles."""
@@ -61,20 +55,6 @@ _SQUARES = {
 """The same where micro-panels travel one by one."""
 _PACKABLE = (OrderKind.ROW_MAJOR, OrderKind.LEFT)
 """Orders that a local kernel makes from row-major data; the others need direct population."""
-
-
-@dataclass(frozen=True, slots=True)
-class Matrix:
-    """A value as conversions see it: logical shape and bytes of an element."""
-
-    rows: int
-    columns: int
-    element_bytes: int
-
-
-def as_matrix(tensor: Tensor) -> Matrix:
-    """A tensor as conversions see it."""
-    return Matrix(tensor.rows, tensor.columns, {"float16": 2, "float32": 4}[tensor.dtype])
 
 
 def is_movable(layout: Layout) -> bool:
@@ -167,7 +147,7 @@ def conversions(
                     ConversionMethod.STAGE: dict.fromkeys(_MOVABLE, ROW_MAJOR_PIECES),
                 }[method][source.kind]
     words = [
-        np.array([_starts_at_words(matrix, layout) for layout in layouts], dtype=np.bool_)
+        np.array([starts_at_words(matrix, layout) for layout in layouts], dtype=np.bool_)
         for layouts in (sources, targets)
     ]
     torn = staged & ~(words[0][:, None] & words[1])
@@ -176,21 +156,14 @@ def conversions(
     priced = _price(matrix, sources, targets, tiles, np.argwhere(todo), pieces[todo])
     terms["exchange"][todo] = np.where(priced[:, 0] > 0, priced[:, 0] + SYNC_CYCLES, 0)
     terms["copies"][todo] = priced[:, 1]
-    padding = np.array([_clear(matrix, target, sum_axis) for target in targets], dtype=np.int64)
+    padding = np.array(
+        [padding_cycles(matrix, target, sum_axis) for target in targets], dtype=np.int64
+    )
     terms["clear"] = np.where(todo & ~staged, padding[None, :], 0)
     unpacked, packed = _stage(matrix, sources, targets, staged & todo, terms)
     return ConversionTable(
         terms=terms, allowed=equal | todo, unpacked=unpacked, packed=packed, equal=equal
     )
-
-
-def _starts_at_words(matrix: Matrix, layout: Layout) -> bool:
-    """Whether rows that are staged in row-major order can travel as whole words."""
-    tiling = layout.tiling(COLUMNS)
-    if tiling is None or matrix.element_bytes % WORD_BYTES == 0:
-        return True
-    start = cut_axis(matrix.columns, tiling).start
-    return not (start * matrix.element_bytes % WORD_BYTES).any()
 
 
 def _by_order(layouts: Sequence[Layout]) -> dict[Order, list[int]]:
@@ -262,27 +235,6 @@ def _price_lines(matrix: Matrix, tail: Footprints, head: Footprints, pairs: IntA
         out,
     )
     return out
-
-
-def _clear(matrix: Matrix, layout: Layout, axis: int) -> int:
-    """Cycles to fill the widest padding of whole micro-panels behind the value's end on ``axis``.
-
-    In block-major orders only where the inner axis of a shard is one block, as candidates have it.
-    """
-    tiling = layout.tiling(axis) if axis else None
-    if tiling is None:
-        return 0
-    cut = cut_axis(matrix.columns if axis == COLUMNS else matrix.rows, tiling)
-    panel = PANEL_BYTES // matrix.element_bytes
-    panels = (cut.stop - cut.start) // panel - -(-(cut.end - cut.start) // panel)
-    extent = matrix.rows if axis == COLUMNS else matrix.columns
-    width = widest_part(extent, layout.tiling(ROWS if axis == COLUMNS else COLUMNS))
-    empty = int(panels.max()) * panel * matrix.element_bytes
-    if not empty:
-        return 0
-    if layout.order.block:  # panels of one square after another: a run for each across
-        return -(-width // SQUARE) * clear_cycles(empty * SQUARE)
-    return clear_cycles(empty * width)
 
 
 def _stage(

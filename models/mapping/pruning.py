@@ -18,7 +18,7 @@ from ipuopt.models.mapping.candidates.labels import Labels
 from ipuopt.models.mapping.candidates.request import Request, Source
 from ipuopt.models.mapping.candidates.retain import capped
 from ipuopt.models.mapping.endpoint import latency
-from ipuopt.models.mapping.prices import Matrix, as_matrix
+from ipuopt.models.mapping.matrix import Matrix, as_matrix
 from ipuopt.rectangles import max_shard_elements
 from ipuopt.target.constants import SYNC_CYCLES, WORD_BYTES
 

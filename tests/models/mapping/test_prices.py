@@ -29,7 +29,8 @@ from ipuopt.models.mapping.candidates.matmul_layouts import (
 )
 from ipuopt.models.mapping.endpoint import elements_before, latency
 from ipuopt.models.mapping.footprint import footprints
-from ipuopt.models.mapping.prices import Matrix, conversions, method_of
+from ipuopt.models.mapping.matrix import Matrix
+from ipuopt.models.mapping.prices import conversions, method_of
 from ipuopt.models.mapping.problem import FORBIDDEN
 from ipuopt.plan import ConversionMethod
 from ipuopt.rectangles import rectangles

@@ -95,6 +95,25 @@ def readers(tiles: int, m: int, k: int, n: int) -> Workload:
     )
 
 
+def pair(shared: str, *, output: bool = False) -> Workload:
+    """Two products read an input, or the result of another product."""
+    tensors: dict[str, tuple[str, tuple[int, ...]]] = {
+        "x": ("i", (32, 48)),
+        "w0": ("p", (48, 48)),
+        "w1": ("p", (48, 64)),
+        "w2": ("p", (48, 64)),
+        "h": ("r", (32, 48)),
+        "y": ("r", (32, 64)),
+        "z": ("r", (32, 64)),
+    }
+    operations: dict[str, tuple[str, ...]] = {"h": ("MatMul", "x", "w0")} if shared == "h" else {}
+    operations |= {"y": ("MatMul", shared, "w1"), "z": ("MatMul", shared, "w2")}
+    if shared == "x":
+        tensors = {name: facts for name, facts in tensors.items() if name not in ("w0", "h")}
+    outputs = ("h", "y", "z") if output else ("y", "z")
+    return make(8, tensors, operations, outputs)
+
+
 WORKLOADS = {
     "mlp": mlp(32, 57, 96, 144, 80),
     "odd": mlp(7, 5, 33, 17, 50),
@@ -168,3 +187,9 @@ def new_mlp() -> Callable[[int, int, int, int, int], Workload]:
 @pytest.fixture(scope="session")
 def branches_space() -> Space:
     return build_space(WORKLOADS["branches"], Limits())
+
+
+@pytest.fixture(scope="session")
+def two_readers() -> Callable[..., Workload]:
+    """Two products read ``x``, an input, or ``h``, a result that may be an output: name, output."""
+    return pair

@@ -12,7 +12,8 @@ from ipuopt.limits import Limits
 from ipuopt.models import mapping
 from ipuopt.models.mapping.candidates.grids import enumerate_grids
 from ipuopt.models.mapping.candidates.variants import Product, least_untried
-from ipuopt.models.mapping.prices import Matrix, conversions
+from ipuopt.models.mapping.matrix import Matrix
+from ipuopt.models.mapping.prices import conversions
 from ipuopt.models.mapping.pruning import least_arrival, spare_cycles
 from ipuopt.models.mapping.space import build_space
 from ipuopt.rectangles import rectangles
