@@ -14,7 +14,7 @@ from ipuopt.events import Events
 from ipuopt.layout import LayoutError
 from ipuopt.limits import Limits, Workers, limits_of
 from ipuopt.models import mapping
-from ipuopt.models.mapping.space import Space, build_space
+from ipuopt.models.mapping.space import Space, build_space, lifted
 from ipuopt.options import SolveOptions, Solver, SpaceKind
 from ipuopt.pipeline.attempts import ROOM_BYTES, Attempts, first_complete
 from ipuopt.pipeline.build import build, build_heuristic
@@ -45,6 +45,9 @@ logger = logging.getLogger(__name__)
 
 MAPPING_SHARE = 0.4
 """Most of the time left that the mapping model may take; its bound is the bound of the whole."""
+
+PLAIN_SHARE = 0.4
+"""Of that time, what the search for a plan without shared copies may take."""
 
 KEPT = 0.05, 5.0
 """Part of the time limit, and most seconds, kept for the last check and for writing."""
@@ -146,9 +149,9 @@ def _search(search: Search, state: State) -> None:
     space = build_space(search.workload, limits)
     build_time_s = time.monotonic() - begin
     roomier = space.leave(ROOM_BYTES[0])
-    beam = mapping.beam_search(roomier.problem, limits)
+    beam = roomier.beam(limits)
     if beam is None:
-        beam = mapping.beam_search(space.problem, limits)
+        beam = space.beam(limits)
     if beam is not None:
         events.on_stage("heuristic program")
         try:
@@ -246,8 +249,17 @@ def _unplaced(search: Search, attempts: Attempts) -> Error:
 def _solve_mapping(
     search: Search, space: Space, share: Limits, beam: mapping.Solution | None = None
 ) -> tuple[mapping.Solution | None, SolveReport]:
-    backend = search.options.solver.value
-    return mapping.solve(space.problem, share, backend=backend, beam=beam)
+    """Choose labels; where values have several readers, first without copies that are shared."""
+    backend, start = search.options.solver.value, beam
+    if space.has_ways:
+        plain, keep = space.plain()
+        quiet = share.within(PLAIN_SHARE * share.remaining_s()).unheard()
+        found, _ = mapping.solve(plain.problem, quiet, backend=backend)
+        start = beam if found is None else lifted(found, keep)
+    solution, report = mapping.solve(space.problem, share, backend=backend, beam=start)
+    if beam is not None:
+        report = replace(report, heuristic=mapping.evaluate(space.problem, beam))
+    return solution, report
 
 
 def _refuse_contradiction(bound: int | None, best: Complete) -> None:

@@ -17,6 +17,7 @@ from itertools import chain, product
 
 import numpy as np
 
+from ipuopt.layout import IntArray
 from ipuopt.models.mapping.candidates.request import Source
 from ipuopt.models.mapping.graph import Graph, Operand
 from ipuopt.models.mapping.parts import HOST, MADE, ORIGINAL, STAYS, TAKEN, Part, Reading
@@ -94,3 +95,14 @@ def _ways(operand: Operand, part: Part, graph: Graph, reach: int) -> list[Way]:
     if operand.source is Source.SHARED and own > 0:
         ways += [(HOST, MADE, last) for last in keeps]
     return ways
+
+
+def plain_labels(part: Part) -> IntArray:
+    """Labels that read the value itself, keep nothing else and leave the value to its last reader."""
+    plain = np.ones(len(part.cost), dtype=np.bool_)
+    if part.until is not None:
+        plain &= part.until == part.until.max()
+    for reading in part.readings:
+        if reading is not None:
+            plain &= (reading.source == ORIGINAL) & (reading.until == reading.until.min())
+    return np.flatnonzero(plain)

@@ -24,7 +24,7 @@ from ipuopt.models.mapping.memory import tile_capacity
 from ipuopt.models.mapping.parts import Part, shared_input
 from ipuopt.models.mapping.problem import Capacity, Node, Problem, Solution
 from ipuopt.models.mapping.pruning import prune, spare_cycles
-from ipuopt.models.mapping.sharing import with_ways
+from ipuopt.models.mapping.sharing import plain_labels, with_ways
 from ipuopt.models.mapping.tables import node_of
 from ipuopt.plan import Plan
 from ipuopt.workload.model import Workload
@@ -66,6 +66,25 @@ class Space:
     def plan(self, solution: Solution) -> Plan:
         """The plan of a solution; its cost is the problem's cost of the solution."""
         return decode(self.workload, self.parts, solution)
+
+    @property
+    def has_ways(self) -> bool:
+        """Whether some value has several readers, which may share copies."""
+        return any(part.base is not None for part in self.parts)
+
+    def plain(self) -> tuple[Space, list[IntArray]]:
+        """The space without copies that are shared, and the label of each one that is left."""
+        keep = [plain_labels(part) for part in self.parts]
+        return self._select(keep), keep
+
+    def beam(self, limits: Limits) -> Solution | None:
+        """What beam search gives: first without shared copies, whose labels would crowd others out."""
+        if self.has_ways:
+            plain, keep = self.plain()
+            found = beam_search(plain.problem, limits)
+            if found is not None:
+                return lifted(found, keep)
+        return beam_search(self.problem, limits)
 
     def leave(self, size_bytes: int) -> Space:
         """The space with so many bytes less on every tile, which are left to placement."""
@@ -121,6 +140,12 @@ class Space:
         return replace(self, problem=smaller, parts=parts)
 
 
+def lifted(solution: Solution, keep: list[IntArray]) -> Solution:
+    """The solution in the labels that ``keep`` was taken from."""
+    chosen = zip(keep, solution.labels, strict=True)
+    return Solution(tuple(int(rows[label]) for rows, label in chosen))
+
+
 def build_space(workload: Workload, limits: Limits) -> Space:
     """Candidates, prices and memory of ``workload``.
 
@@ -150,7 +175,7 @@ def build_space(workload: Workload, limits: Limits) -> Space:
     first = _assemble(workload, graph, capacity, requests, labels)
     if left_s < HURRY_S:
         return first
-    beam = beam_search(first.problem, limits)
+    beam = first.beam(limits)
     spent_s = time.monotonic() - begin
     if not limits.deterministic and REPEATED * spent_s > limits.remaining_s():
         return first

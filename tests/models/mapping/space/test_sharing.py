@@ -11,7 +11,7 @@ from ipuopt.limits import Limits
 from ipuopt.models import mapping
 from ipuopt.models.mapping import Solution, check
 from ipuopt.models.mapping.parts import MADE, ORIGINAL, STAYS, TAKEN
-from ipuopt.models.mapping.space import Space, build_space
+from ipuopt.models.mapping.space import Space, build_space, lifted
 from ipuopt.plan import ConversionStep, Origin
 from ipuopt.workload.model import Workload
 
@@ -112,3 +112,20 @@ def test_ways_that_contradict_each_other_are_refused(
     labels = with_ways(space, ways, until)
     found = {label for label, _ in check(space.problem, Solution(tuple(labels)))}
     assert found == {"M2"}
+
+
+@pytest.mark.parametrize("shared", ["x", "h"])
+def test_plans_without_shared_copies_come_first(shared: str, two_readers: NewWorkload) -> None:
+    """They are plans of the whole space at the same price, which has no better bound."""
+    space = build_space(two_readers(shared), Limits())
+    plain, keep = space.plain()
+    assert max(len(rows) for rows in keep) < max(len(node.cost) for node in space.problem.nodes)
+    solution, report = mapping.solve(plain.problem, Limits())
+    assert solution is not None and report.objective is not None
+    whole = lifted(solution, keep)
+    assert check(space.problem, whole) == ()
+    assert mapping.evaluate(space.problem, whole) == report.objective
+    best = mapping.solve(space.problem, Limits(), beam=whole)[1]
+    assert best.objective is not None and best.objective <= report.objective
+    beam = space.beam(Limits())
+    assert beam is not None and mapping.evaluate(space.problem, beam) >= report.objective
