@@ -26,8 +26,9 @@ Exact        for what is small, a tree search whose bounds are certified and whi
              (:mod:`~ipuopt.models.assignment.branching`,
              :mod:`~ipuopt.models.assignment.pruning`); then HiGHS on the local polytope, for
              solutions only (:mod:`~ipuopt.models.assignment.exact`)
-Heuristic    labels by messages, then forests of nodes chosen anew
-             (:mod:`~ipuopt.models.assignment.heuristics`)
+Heuristic    labels by messages, then forests of nodes chosen anew, and windows of nodes with proof
+             (:mod:`~ipuopt.models.assignment.heuristics`,
+             :mod:`~ipuopt.models.assignment.windows`)
 
 Other models of this kind may use, besides what is exported here, a
 :class:`~ipuopt.models.assignment.graph.Graph` of their own with

@@ -17,6 +17,7 @@ from ipuopt.models.assignment.multipliers import Ascent, priced
 from ipuopt.models.assignment.presolve import Presolved
 from ipuopt.models.assignment.problem import FORBIDDEN, IntArray
 from ipuopt.models.assignment.run import Run
+from ipuopt.models.assignment.windows import Windows
 
 SHARES = (2.0, 1.0, 0.5, 0.0)
 """Multiples of the prices that count, one after the other in a round."""
@@ -33,8 +34,17 @@ FORESTS_PER_S = 2500.0
 WORSE = 1.005
 """A round begins at the climb's best labels when the last one ended above so many times their cost."""
 
+WINDOW = 50
+"""Forests that a repeatable run takes a window for; others go by the clock."""
+
+LEAST_SHARE = 1 / 8
+"""Effort of windows for that of forests at least; as much at most."""
+
 PATIENCE = 8
 """Rounds without a better solution after which a climb ends, or as many as it led upwards if more."""
+
+Summit = tuple[int, IntArray]
+"""Least cost of a climb, and the labels."""
 
 
 class Rounds:
@@ -59,6 +69,8 @@ class Rounds:
         to_tail, to_head = passing.to_tail.copy(), passing.to_head.copy()
         self._passing = replace(passing, to_tail=to_tail, to_head=to_head)
         self._round = 0
+        self._windows = Windows(searchable, run.limits, np.random.default_rng((run.limits.seed, 1)))
+        self._share, self._credit = 0.5, 0.0
         self._begin(self._prices)
 
     def _begin(self, prices: FloatArray) -> None:
@@ -66,7 +78,7 @@ class Rounds:
         graph, searchable = self._left.graph, self._searchable
         self._over = 4.0
         self._began = self._gained = self._round
-        self._summit: tuple[int, IntArray] | None = None
+        self._summit: Summit | None = None
         self._place = searchable.place(searchable.decode(self._passing, priced(graph, prices)))
         self._keep()
 
@@ -80,7 +92,7 @@ class Rounds:
         limits = self._run.limits
         if not limits.deterministic:
             return 1 << 40
-        seconds = min(limits.budget_s, 3600.0) / 2
+        seconds = min(limits.budget_s, 3600.0) / 4  # windows take as much, and the bound
         return max(2, int(seconds * FORESTS_PER_S / (self._forests * len(SHARES))))
 
     def go(self, until: float, rounds: int) -> None:
@@ -90,6 +102,7 @@ class Rounds:
         for number in range(rounds):
             if not deterministic:  # another thread may have raised the bound with better ones
                 self._prices = self._ascent.best
+            before, begin = self._summit, time.monotonic()
             noisy = self._prices * self._factors()
             for share in SHARES:
                 prices = noisy * share
@@ -109,8 +122,40 @@ class Rounds:
                 late = time.monotonic() > until and not deterministic
                 if late or self._run.done():
                     return
+            seconds = max(1e-6, time.monotonic() - begin)
+            spent = float(self._forests * len(SHARES)) if deterministic else seconds
+            self._look_through_windows(before, spent, until)
             self._round += 1
             self._turn()
+
+    def _look_through_windows(self, before: Summit | None, spent: float, until: float) -> None:
+        """Solve windows around the climb's best labels: more next time if they gain more than forests.
+
+        ``before`` is what the climb had when the round began, ``spent`` the effort of its forests: in
+        seconds, or in forests where the run is repeatable.
+        """
+        if self._summit is None:
+            return
+        reached = summit = self._summit
+        deterministic = self._run.limits.deterministic
+        self._credit += self._share * spent
+        used = 0.0
+        while self._credit > 0.0:
+            begin = time.monotonic()
+            found = self._windows.improved(summit[1])
+            if found is not None:
+                self._place = self._searchable.place(found)
+                self._keep()
+                summit = self._summit or summit
+            now = time.monotonic()
+            effort = WINDOW if deterministic else now - begin
+            used, self._credit = used + effort, self._credit - effort
+            if (now > until and not deterministic) or self._run.done():
+                return
+        if used > 0.0:
+            forests = (before[0] - reached[0]) / spent if before is not None else np.inf
+            paid = (reached[0] - summit[0]) / used > forests
+            self._share = min(1.0, max(LEAST_SHARE, self._share * (2.0 if paid else 0.5)))
 
     def _factors(self) -> FloatArray:
         """Factors of the prices of a round."""
