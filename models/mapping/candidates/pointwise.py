@@ -38,8 +38,14 @@ ELEMENT_BYTES = {"float16": 2, "float32": 4}
 
 
 def gelu_labels(request: Request) -> Labels:
-    """One kernel run a shard."""
-    return _labels(request, _layouts(request), gelu_cycles)
+    """One kernel run a shard, of an even number of elements (package.md 4)."""
+    own = panel_rows(request.result, request.tiles)
+    layouts = [
+        layout
+        for layout in dict.fromkeys((*_layouts(request), *own))
+        if not (shard_elements(layout, request.result) % 2).any()
+    ]
+    return _labels(request, layouts, gelu_cycles)
 
 
 def add_labels(request: Request) -> Labels:
@@ -97,6 +103,15 @@ def row_layouts(tensor: Tensor, tiles: int) -> tuple[Layout, ...]:
         return ()
     axis = AxisTiling(ROWS, tiles, 1, 1, pads=False)
     return tuple(Layout(ROW_MAJOR, tiles, 1, (axis,), memory) for memory in MemoryClass)
+
+
+def panel_rows(tensor: Tensor, tiles: int) -> tuple[Layout, ...]:
+    """Whole rows in micro-panels, whose padding makes any number of elements even; for odd extents."""
+    if tensor.columns % 2 == 0:
+        return ()
+    parts = min(tensor.rows, tiles)
+    axes = (AxisTiling(ROWS, parts, 1, 1), AxisTiling(COLUMNS, 1, GRAIN, GRAIN))
+    return tuple(Layout(LEFT, parts, 1, axes, memory) for memory in MemoryClass)
 
 
 def line_layouts(tensor: Tensor, tiles: int) -> tuple[Layout, ...]:

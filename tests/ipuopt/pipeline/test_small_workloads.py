@@ -126,3 +126,10 @@ def test_an_input_loaded_in_two_layouts(runs: Runs) -> None:
     )
     assert not any(isinstance(step, ConversionStep) for step in plan.steps)
     assert len({value.layout for value in plan.values if value.tensor == "h"}) == 2
+
+
+@pytest.mark.parametrize("shape", [(9, 11), (40, 33)])
+def test_gelu_of_an_odd_number_of_elements(shape: tuple[int, int], runs: Runs) -> None:
+    """Its kernel takes pairs of elements; rows of an odd number of them are padded."""
+    operations = {"y": {"op": "Gelu", "inputs": ["x"]}}
+    runs(7, {"x": {"shape": list(shape)}}, {}, operations, ["y"])
