@@ -16,14 +16,18 @@ from ipuopt.program import (
     CopyTable,
     Program,
     ProgramStep,
+    Repeat,
     RunTable,
     ShardTable,
     StepKind,
     TransferTable,
 )
+from ipuopt.program_columns import none
 
 PROGRAM_SCHEMA = 1
 """Version of ``program.npz``."""
+REPEATS_SCHEMA = 2
+"""Version of one with repeats, which readers of the other would take for steps executed once."""
 
 _DAMAGED = (
     *(AttributeError, TypeError),  # one array, no archive
@@ -43,18 +47,25 @@ _TABLES = {
 def to_arrays(program: Program) -> dict[str, npt.NDArray[Any]]:
     """Named arrays for ``program.npz``."""
     arrays: dict[str, npt.NDArray[Any]] = {
-        "schema_version": np.array([PROGRAM_SCHEMA]),
+        "schema_version": np.array([REPEATS_SCHEMA if program.repeats else PROGRAM_SCHEMA]),
         "tiles": np.array([program.tiles]),
         "distinct": program.distinct,
         "step_kind": np.array([int(step.kind) for step in program.steps], dtype=np.int64),
         "step_plan_step": np.array([step.plan_step for step in program.steps], dtype=np.int64),
         "step_name": np.array([step.name for step in program.steps], dtype=np.str_),
     }
-    for name in _TABLES:
-        table = getattr(program, name)
-        for column in fields(table):
-            arrays[f"{name}.{column.name}"] = getattr(table, column.name)
+    for name, cls in _TABLES.items():
+        for column in _columns(cls, repeats=bool(program.repeats)):
+            arrays[f"{name}.{column}"] = getattr(getattr(program, name), column)
+    if program.repeats:
+        rows = [(repeat.first, repeat.stop, repeat.count) for repeat in program.repeats]
+        arrays["repeats"] = np.array(rows, dtype=np.int64)
     return arrays
+
+
+def _columns(table: type, *, repeats: bool) -> list[str]:
+    """Columns of a table; those that say how operands move exist in programs with repeats only."""
+    return [c.name for c in fields(table) if repeats or c.default_factory is not none]
 
 
 def from_arrays(arrays: dict[str, npt.NDArray[Any]]) -> Program:
@@ -63,14 +74,16 @@ def from_arrays(arrays: dict[str, npt.NDArray[Any]]) -> Program:
     Raises
     ------
     ValueError
-        For another schema version or a missing array.
+        For another schema version or a missing array, and as :class:`ipuopt.program.Program`.
     """
     try:
         version = int(arrays["schema_version"][0])
-        if version != PROGRAM_SCHEMA:
-            raise ValueError(f"program schema {version}, expected {PROGRAM_SCHEMA}")
+        if version not in (PROGRAM_SCHEMA, REPEATS_SCHEMA):
+            expected = f"{PROGRAM_SCHEMA} or {REPEATS_SCHEMA}"
+            raise ValueError(f"program schema {version}, expected {expected}")
+        repeats = version == REPEATS_SCHEMA
         tables = {
-            name: cls(*(arrays[f"{name}.{column.name}"] for column in fields(cls)))
+            name: cls(**{c: arrays[f"{name}.{c}"] for c in _columns(cls, repeats=repeats)})
             for name, cls in _TABLES.items()
         }
         steps = tuple(
@@ -80,10 +93,21 @@ def from_arrays(arrays: dict[str, npt.NDArray[Any]]) -> Program:
             )
         )
         return Program(
-            tiles=int(arrays["tiles"][0]), steps=steps, distinct=arrays["distinct"], **tables
+            tiles=int(arrays["tiles"][0]),
+            steps=steps,
+            distinct=arrays["distinct"],
+            repeats=_repeats(arrays["repeats"]) if repeats else (),
+            **tables,
         )
     except KeyError as error:
         raise ValueError(f"program has no array {error}") from error
+
+
+def _repeats(rows: npt.NDArray[Any]) -> tuple[Repeat, ...]:
+    if rows.dtype.kind not in "iu" or rows.ndim != 2 or rows.shape[1:] != (3,):
+        found = f"repeats of {rows.dtype} {list(rows.shape)}"
+        raise ValueError(f"{found}, expected first step, stop and count of each")
+    return tuple(Repeat(*row) for row in rows.tolist())
 
 
 def load_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:

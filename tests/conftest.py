@@ -157,6 +157,19 @@ def changes() -> Any:
 
 
 @pytest.fixture(scope="session")
+def repeating() -> Any:
+    """The module ``repeating.py``, which makes a program with a repeat."""
+    return _module("repeating")
+
+
+@pytest.fixture(scope="session")
+def repeated(repeating: Any) -> Built:
+    """A product whose weights come slice by slice, in a repeat of three iterations."""
+    built: Built = repeating.built(repeating.program())
+    return built
+
+
+@pytest.fixture(scope="session")
 def make_tile(interpreter: Any) -> Callable[[], Any]:
     """``make_tile()``: a tile whose code is run word by word."""
     make: Callable[[], Any] = interpreter.Tile

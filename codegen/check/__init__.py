@@ -10,10 +10,14 @@
       first, and cover the inner axis once; every root sums each inner part once.
 (L4)  Cycles of runs and copies are those of the cost model.
 (L5)  Shards live from before their first use to after their last, inputs from the start, outputs to
-      the end; nothing is read before it is written.
+      the end; nothing is read before it is written. What a repeat uses lives from its entry to its
+      exit.
 (L6)  Bytes that move are the same elements of the value on both sides.
 (L7)  Value shards are those of the plan's layouts; sizes, alignments and elements apart suit the
       kernels.
+
+Repeats are held against (L2) to (L7) with their steps as often as they are executed
+(:mod:`ipuopt.unrolled`), which is what numbers in messages count.
 
 Sources: lowering.md 1-5, cost-model.md 1 and 3.
 """
@@ -24,12 +28,13 @@ from ipuopt.codegen.check.coverage import check_coverage
 from ipuopt.codegen.check.cycles import check_cycles
 from ipuopt.codegen.check.elements import check_elements
 from ipuopt.codegen.check.forms import check_forms
-from ipuopt.codegen.check.lives import check_lives
+from ipuopt.codegen.check.lives import check_lives, check_uses
 from ipuopt.codegen.check.reading import Violations, read
 from ipuopt.codegen.check.runs import check_runs
 from ipuopt.codegen.check.values import check_values
 from ipuopt.plan import Plan
 from ipuopt.program import Program
+from ipuopt.unrolled import unrolled
 
 __all__ = ["check"]
 
@@ -44,5 +49,9 @@ def check(plan: Plan, program: Program) -> Violations:
     malformed = check_forms(reading)
     if malformed:
         return malformed
+    found: Violations = ()
+    if program.repeats:
+        found = check_uses(reading)
+        reading = read(plan, unrolled(program)[0])
     rules = (check_coverage, check_runs, check_cycles, check_lives, check_elements, check_values)
-    return tuple(violation for rule in rules for violation in rule(reading))
+    return found + tuple(violation for rule in rules for violation in rule(reading))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ipuopt.codegen.check.ranges import check_ranges
@@ -9,6 +11,7 @@ from ipuopt.codegen.check.reading import Reading, Violations, first_of
 from ipuopt.layout import IntArray
 from ipuopt.program import StepKind
 from ipuopt.target.constants import MAX_WORDS, WORD_BYTES
+from ipuopt.unrolled import renewed
 
 
 def check_forms(reading: Reading) -> Violations:
@@ -22,7 +25,7 @@ def check_forms(reading: Reading) -> Violations:
     indices = _steps(reading) + _indices(reading) + check_ranges(reading)
     if indices:
         return found + indices
-    return found + _runs(reading) + _copies(reading) + _transfers(reading)
+    return found + _moving(reading) + _runs(reading) + _copies(reading) + _transfers(reading)
 
 
 def _steps(reading: Reading) -> Violations:
@@ -69,6 +72,28 @@ def _indices(reading: Reading) -> Violations:
     return found
 
 
+def _moving(reading: Reading) -> Violations:
+    """Only shards that a repeat has anew in each iteration hold rectangles that move."""
+    shards = reading.program.shards
+    moves = (shards.row_advance != 0) | (shards.column_advance != 0)
+    return first_of(
+        "L1",
+        moves & (renewed(reading.program) < 0),
+        lambda i: (
+            f"{reading.name(i)} moves by {shards.row_advance[i]} rows and "
+            f"{shards.column_advance[i]} columns an iteration, but is no temporary of one repeat"
+        ),
+    )
+
+
+def _last(reading: Reading, table: Any, operand: str) -> IntArray:
+    """Offsets of an operand in the last iteration of its step."""
+    offset: IntArray = getattr(table, f"{operand}_offset")
+    advance: IntArray = getattr(table, f"{operand}_advance")
+    last: IntArray = offset + advance * (reading.program.times[table.step] - 1)
+    return last
+
+
 def _span(
     reading: Reading, what: str, shard: IntArray, offset: IntArray, size: IntArray
 ) -> Violations:
@@ -103,6 +128,8 @@ def _runs(reading: Reading) -> Violations:
         used = np.flatnonzero(shard >= 0)
         found += _on_tile(reading, f"run {name}", runs.tile, shard)
         found += _span(reading, f"run {name}", shard[used], offset[used], 0 * used)
+        last = _last(reading, runs, name)
+        found += _span(reading, f"last run {name}", shard[used], last[used], 0 * used)
     return found
 
 
@@ -119,7 +146,10 @@ def _copies(reading: Reading) -> Violations:
         offset = getattr(copies, f"{side}_offset")
         found += _on_tile(reading, f"copy {side}", copies.tile, shard)
         found += _span(reading, f"copy {side}", shard, offset, size)
-        found += _span(reading, f"copy {side}", shard, offset + (count - 1) * stride, size)
+        rows = (count - 1) * stride
+        found += _span(reading, f"copy {side}", shard, offset + rows, size)
+        last = _last(reading, copies, side) + rows
+        found += _span(reading, f"last copy {side}", shard, last, size)
     return found + first_of(
         "L1",
         np.minimum(copies.source_stride, copies.destination_stride) < size,
@@ -141,6 +171,9 @@ def _transfers(reading: Reading) -> Violations:
             lambda i: f"transfer {i}: {table.words[i]} words, must be 1..{MAX_WORDS}",
         )
         + _span(reading, "transfer source", table.source, table.source_offset, size)
+        + _span(
+            reading, "last transfer source", table.source, _last(reading, table, "source"), size
+        )
         + _span(reading, "receiver", table.destination, table.destination_offset, size[transfer])
         + first_of(
             "L1",

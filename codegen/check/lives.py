@@ -9,25 +9,42 @@ from ipuopt.layout import IntArray
 from ipuopt.plan import Origin
 from ipuopt.program import Role
 
+Uses = list[tuple[IntArray, IntArray]]
+"""Shards, negative for none, and steps that use them."""
 
-def check_lives(reading: Reading) -> Violations:
-    """Uses inside the lifetime; first write before first read."""
-    program, steps = reading.program, len(reading.program.steps)
-    shards, runs, copies = program.shards, program.runs, program.copies
-    reads: list[tuple[IntArray, IntArray]] = [
+
+def check_uses(reading: Reading) -> Violations:
+    """Uses inside the lifetime; what a repeat uses lives from its entry to its exit."""
+    reads, writes = _uses(reading)
+    found: Violations = ()
+    for shard, step in reads + writes:
+        found += _inside(reading, shard, step)
+    return found
+
+
+def _uses(reading: Reading) -> tuple[Uses, Uses]:
+    """Reads and writes."""
+    program = reading.program
+    runs, copies = program.runs, program.copies
+    reads: Uses = [
         (runs.input0, runs.step),
         (runs.input1, runs.step),
         (copies.source, copies.step),
         (program.transfers.source, program.transfers.step),
     ]
-    writes = [
+    writes: Uses = [
         (runs.output, runs.step),
         (copies.destination, copies.step),
         (program.transfers.destination, reading.receiver_step),
     ]
-    found: Violations = ()
-    for shard, step in reads + writes:
-        found += _inside(reading, shard, step)
+    return reads, writes
+
+
+def check_lives(reading: Reading) -> Violations:
+    """Uses inside the lifetime; first write before first read."""
+    shards, steps = reading.program.shards, len(reading.program.steps)
+    reads, writes = _uses(reading)
+    found = check_uses(reading)
     value = shards.role == Role.VALUE
     loaded = np.array([v.origin is not Origin.COMPUTED for v in reading.plan.values])[shards.value]
     kept = np.array([v.is_output for v in reading.plan.values])[shards.value]
@@ -56,9 +73,13 @@ def _inside(reading: Reading, shard: IntArray, step: IntArray) -> Violations:
     shards = reading.program.shards
     used = np.flatnonzero(shard >= 0)
     of, when = shard[used], step[used]
+    entry, exit = np.arange(len(reading.program.steps)), np.arange(len(reading.program.steps))
+    for repeat in reading.program.repeats:
+        entry[repeat.first : repeat.stop] = repeat.first
+        exit[repeat.first : repeat.stop] = repeat.stop - 1
     return first_of(
         "L5",
-        (when < shards.live_start[of]) | (when >= shards.live_stop[of]),
+        (entry[when] < shards.live_start[of]) | (exit[when] >= shards.live_stop[of]),
         lambda i: (
             f"step {when[i]} uses {reading.name(of[i])}, which lives "
             f"{shards.live_start[of[i]]}..{shards.live_stop[of[i]]}"

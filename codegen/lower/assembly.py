@@ -24,6 +24,7 @@ from ipuopt.program import (
     StepKind,
     TransferTable,
 )
+from ipuopt.program_columns import none
 from ipuopt.rectangles import Rectangles
 from ipuopt.target.constants import MAX_WORDS, WORD_BYTES
 
@@ -150,19 +151,17 @@ class Assembler:
         return len(self._steps) - 1
 
     def _shard_columns(self) -> tuple[ShardTable, IntArray]:
-        names = [column.name for column in fields(ShardTable)]
         unset = {"live_start", "live_stop"}
         columns = {
-            name: np.concatenate([part[name] for part in self._shards])
-            for name in names
-            if name not in unset
+            name: np.concatenate([part[name] for part in self._shards]) for name in self._shards[0]
         }
         columns |= {name: np.zeros(self._shard_count, dtype=np.int64) for name in unset}
         sizes = np.array([value.element_bytes for value in self.plan.values], dtype=np.int64)
         return ShardTable(**columns), sizes[columns["value"]]
 
     def _run_table(self) -> RunTable:
-        columns: dict[str, list[IntArray]] = {column.name: [] for column in fields(RunTable)}
+        names = ("step", *(column.name for column in fields(Runs)))
+        columns: dict[str, list[IntArray]] = {name: [] for name in names}
         for step, runs in self._runs:
             for name, parts in columns.items():
                 number = step if name == "step" else getattr(runs, name)
@@ -170,7 +169,7 @@ class Assembler:
         return RunTable(**{name: _joined(parts) for name, parts in columns.items()})
 
     def _copy_table(self, shape: IntArray) -> CopyTable:
-        names = [column.name for column in fields(CopyTable)]
+        names = [column.name for column in fields(CopyTable) if column.default_factory is not none]
         tiles = np.concatenate([part["tile"] for part in self._shards])
         parts: list[tuple[IntArray, ...]] = []
         for step, moves, pricing in self._copies:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from ipuopt.layout import IntArray
 from ipuopt.plan import Origin, Plan
-from ipuopt.program import CopyTable, RunTable, ShardTable, TransferTable
+from ipuopt.program import CopyTable, Repeat, RunTable, ShardTable, TransferTable
+from ipuopt.program_tables import uses
 
 
 def lifetimes(
@@ -18,26 +19,19 @@ def lifetimes(
     runs: RunTable,
     copies: CopyTable,
     transfers: TransferTable,
+    repeats: Sequence[Repeat] = (),
 ) -> ShardTable:
     """The shards with ``live_start`` and ``live_stop``.
 
-    A shard lives from its first to its last use. Inputs and parameters live from the first step,
-    outputs to the last; a shard that nothing touches occupies the first step only.
+    A shard lives from its first to its last use, and from entry to exit of a repeat that uses it.
+    Inputs and parameters live from the first step, outputs to the last; a shard that nothing
+    touches occupies the first step only.
     """
-    first = np.full(len(shards), steps, dtype=np.int64)
-    last = np.full(len(shards), -1, dtype=np.int64)
-
-    def use(shard: IntArray, step: IntArray) -> None:
-        used = shard >= 0
-        np.minimum.at(first, shard[used], step[used])
-        np.maximum.at(last, shard[used], step[used])
-
-    for operand in (runs.output, runs.input0, runs.input1):
-        use(operand, runs.step)
-    use(copies.source, copies.step)
-    use(copies.destination, copies.step)
-    use(transfers.source, transfers.step)
-    use(transfers.destination, np.repeat(transfers.step, np.diff(transfers.destination_start)))
+    first, last = uses(len(shards), steps, runs, copies, transfers)
+    for repeat in repeats:
+        used = (first < repeat.stop) & (last >= repeat.first)
+        first[used & (first > repeat.first)] = repeat.first
+        last[used & (last < repeat.stop - 1)] = repeat.stop - 1
     loaded = np.array([value.origin is not Origin.COMPUTED for value in plan.values])
     kept = np.array([value.is_output for value in plan.values])
     is_value = shards.role == 0

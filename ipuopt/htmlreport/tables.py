@@ -59,13 +59,13 @@ def solves(reports: Sequence[Mapping[str, Any]], total: Mapping[str, Any]) -> Ht
 
 def steps(built: Built) -> HtmlTable:
     """Every step with its cycles."""
-    costs = built.program.cycles_with(built.horizon)
+    costs, times = built.program.cycles_with(built.horizon), built.program.times.tolist()
     whole = max(1, int(costs.sum()))
     rows = tuple(
         (
             Cell(str(index), index),
             Cell(step.name),
-            Cell(KINDS[step.kind]),
+            Cell(KINDS[step.kind] + (f", {times[index]} times" if times[index] > 1 else "")),
             _number(int(cost)),
             Cell(percent(cost / whole), float(cost)),
         )

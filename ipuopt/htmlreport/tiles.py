@@ -28,9 +28,9 @@ class TileFacts:
         Bytes of all shards that share an address range only in time, shape ``(tiles,)``: what the
         addresses of the tile's shards cover.
     busy_cycles
-        Cycles of kernels and copies, shape ``(tiles,)``.
+        Cycles of kernels and copies in all iterations, shape ``(tiles,)``.
     sent, received
-        Words by phase, shape ``(phases, tiles)``.
+        Words by phase in all iterations, shape ``(phases, tiles)``.
     """
 
     live_bytes: IntArray
@@ -48,16 +48,17 @@ def tile_facts(built: Built) -> TileFacts:
     np.add.at(change, (shards.tile, shards.live_stop), -shards.size_bytes)
     busy = np.zeros(program.tiles, dtype=np.int64)
     for table in (program.runs, program.copies):
-        np.add.at(busy, table.tile, table.cycles)
+        np.add.at(busy, table.tile, table.cycles * program.times[table.step])
     sent = np.zeros((len(program.phases), program.tiles), dtype=np.int64)
     received = np.zeros_like(sent)
     transfers = program.transfers
     for phase, step in enumerate(program.phases):
         part = phase_slice(program, step)
-        np.add.at(sent[phase], shards.tile[transfers.source[part]], transfers.words[part])
+        words = transfers.words[part] * program.times[step]
+        np.add.at(sent[phase], shards.tile[transfers.source[part]], words)
         bounds = transfers.destination_start[part.start : part.stop + 1]
         receivers = shards.tile[transfers.destination[bounds[0] : bounds[-1]]]
-        np.add.at(received[phase], receivers, np.repeat(transfers.words[part], np.diff(bounds)))
+        np.add.at(received[phase], receivers, np.repeat(words, np.diff(bounds)))
     return TileFacts(
         live_bytes=change.cumsum(axis=1)[:, :-1],
         used_bytes=_covered(program, built.address),
@@ -84,11 +85,11 @@ def _covered(program: Program, address: IntArray) -> IntArray:
 def cycle_parts(built: Built) -> dict[str, int]:
     """Cycles of the whole program by what takes them; they sum to its total."""
     program = built.program
-    cycles = program.step_cycles()
+    cycles, times = program.step_cycles(), program.times[list(program.phases)]
     kinds = np.array([step.kind for step in program.steps])
     return {
         "kernels": int(cycles[kinds == StepKind.RUN].sum()),
         "copies": int(cycles[kinds == StepKind.COPY].sum()),
-        "exchange": int(built.horizon.sum()),
-        "synchronisation": SYNC_CYCLES * len(built.horizon),
+        "exchange": int((built.horizon * times).sum()),
+        "synchronisation": SYNC_CYCLES * int(times.sum()),
     }

@@ -12,6 +12,7 @@ from ipuopt.codegen.kernels.table import COPY, purpose
 from ipuopt.device.ledger import Ledger
 from ipuopt.errors import CheckError
 from ipuopt.layout import IntArray
+from ipuopt.program import Program, StepKind
 from ipuopt.result import Built
 from ipuopt.target.constants import SYNC_CYCLES
 from ipuopt.target.fabric import PHYSICAL
@@ -64,7 +65,7 @@ def compare_cycles(
     Parameters
     ----------
     phases
-        Events of each phase, as counted.
+        Events of each phase, as counted; those of a repeat once an iteration.
     ledger
         Kernel calls, as counted.
 
@@ -76,12 +77,12 @@ def compare_cycles(
     program = built.program
     runs = run_calls(built.plan, program, built.address)
     copies = copy_calls(program, built.address)
-    step, tile = _expected(runs, copies)
+    step, tile = _expected(built, runs, copies)
     counted = _in_order(ledger, program.tiles, tile)
     cycles = np.zeros((len(program.steps), program.tiles), np.int64)
     np.add.at(cycles, (step, tile), np.array(ledger.cycles, np.int64)[counted])
     spent = cycles.max(axis=1, initial=0)
-    spent[list(program.phases)] = np.array(phases, np.int64) + SYNC_CYCLES
+    np.add.at(spent, executed_phases(program), np.array(phases, np.int64) + SYNC_CYCLES)
     owner = [step.plan_step for step in program.steps]
     totals = np.zeros((len(built.plan.steps), 2), np.int64)
     listed = program.cycles_with(built.horizon)
@@ -93,12 +94,22 @@ def compare_cycles(
     return steps, _by_purpose(built, runs, ledger)
 
 
-def _expected(runs: Calls, copies: Calls) -> tuple[IntArray, IntArray]:
+def executed_phases(program: Program) -> IntArray:
+    """Steps of the phases in the order of execution."""
+    executed = program.executed[0]
+    return executed[np.isin(executed, program.phases)]
+
+
+def _expected(built: Built, runs: Calls, copies: Calls) -> tuple[IntArray, IntArray]:
     """Step and tile of every call, by tile and then in order of execution."""
-    step, tile = (
-        np.concatenate((getattr(runs, name), getattr(copies, name))) for name in ("step", "tile")
-    )
-    order = np.lexsort((step, tile))
+    steps, parts = built.program.steps, [np.zeros(0, np.int64)]
+    executed = built.program.executed[0]
+    for number in executed.tolist():
+        calls = copies if steps[number].kind is StepKind.COPY else runs
+        parts.append(calls.tile[calls.of_step(number)])
+    step = np.repeat(executed, [len(part) for part in parts[1:]])
+    tile = np.concatenate(parts)
+    order = np.argsort(tile, kind="stable")
     return step[order], tile[order]
 
 
@@ -115,9 +126,11 @@ def _in_order(ledger: Ledger, tiles: int, expected: IntArray) -> IntArray:
 
 
 def _by_purpose(built: Built, runs: Calls, ledger: Ledger) -> tuple[KernelCycles, ...]:
-    program = {COPY: int(built.program.copies.cycles.sum())}
+    times, table = built.program.times, built.program.runs
+    copies = built.program.copies
+    program = {COPY: int((copies.cycles * times[copies.step]).sum())}
     for symbol, name in enumerate(runs.names):
-        cycles = int(built.program.runs.cycles[runs.symbol == symbol].sum())
+        cycles = int((table.cycles * times[table.step])[runs.symbol == symbol].sum())
         program[purpose(name)] = program.get(purpose(name), 0) + cycles
     calls, device = dict.fromkeys(program, 0), dict.fromkeys(program, 0)
     for name, cycles in zip(ledger.name, ledger.cycles, strict=True):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ipuopt.codegen.package import Package, read_package
 from ipuopt.device import Simulator, run_once
 from ipuopt.errors import InputError
-from ipuopt.pipeline.cycles import KernelCycles, StepCycles, compare_cycles
+from ipuopt.pipeline.cycles import KernelCycles, StepCycles, compare_cycles, executed_phases
 from ipuopt.pipeline.profile import Profile, profile_of
 from ipuopt.pipeline.reference import reference
 from ipuopt.pipeline.tensors import packed, unpacked
@@ -55,7 +55,11 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class PhaseCycles:
-    """Events of an exchange phase: in the schedule, and as the device counted them."""
+    """Events of an exchange phase: in the schedule, and as the device counted them.
+
+    Of a phase in a repeat, the device's are those of the first iteration that takes another number,
+    or of all.
+    """
 
     name: str
     schedule: int
@@ -175,13 +179,17 @@ def _simulated(
     with Simulator(package) as device:
         content = run_once(device, package, weights, inputs)
         counted, ledger = list(device.machine.phases), device.machine.ledger
-    names = [built.program.steps[step].name for step in built.program.phases]
-    if len(counted) != len(names):
+    program, executed = built.program, executed_phases(built.program)
+    if len(counted) != len(executed):
         found = f"{path}: found {len(counted)} phases in the package"
-        raise InputError(f"{found}, expected {len(names)} as in the program")
-    phases = zip(names, built.horizon.tolist(), counted, strict=True)
+        raise InputError(f"{found}, expected {len(executed)} as in the program")
+    phases = []
+    for step, events in zip(program.phases, built.horizon.tolist(), strict=True):
+        taken = np.array(counted)[executed == step].tolist()
+        other = next((number for number in taken if number != events), events)
+        phases.append(PhaseCycles(program.steps[step].name, events, other))
     cycles = compare_cycles(built, counted, ledger)
-    return content, _Counted(tuple(PhaseCycles(*phase) for phase in phases), *cycles)
+    return content, _Counted(tuple(phases), *cycles)
 
 
 def tensors_of(workload: Workload, file: Path | None, seed: int) -> dict[str, Tensor]:
