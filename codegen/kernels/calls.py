@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -46,6 +46,9 @@ class Calls:
         Values for $m2, $m3 and so on, shape ``(calls, 8)``; 0 from ``count`` on.
     count
         Arguments of each call.
+    root, advance
+        Of operands that move in a repeat: address of their shard, and bytes an iteration; shape as
+        ``arguments``, which say where they are in the first iteration. Without any, no rows.
     """
 
     step: IntArray
@@ -54,6 +57,8 @@ class Calls:
     symbol: IntArray
     arguments: IntArray
     count: IntArray
+    root: IntArray = field(default_factory=lambda: np.zeros((0, MOST_ARGUMENTS), np.int64))
+    advance: IntArray = field(default_factory=lambda: np.zeros((0, MOST_ARGUMENTS), np.int64))
 
     def of_step(self, step: int) -> slice:
         """Calls of a step of the program."""
@@ -74,6 +79,17 @@ def _collect(step: IntArray, tile: IntArray, groups: Iterator[Group]) -> Calls:
         for place, column in enumerate(columns):
             arguments[at, place] = column
     return Calls(step, tile, tuple(names), symbol, arguments, count)
+
+
+def _moving(calls: Calls, address: IntArray, *operands: tuple[IntArray, IntArray]) -> Calls:
+    """The calls with shards and advances of their first arguments."""
+    if not any(moved.any() for _, moved in operands):
+        return calls
+    root, advance = np.zeros((2, *calls.arguments.shape), np.int64)
+    for place, (shard, moved) in enumerate(operands):
+        at = np.flatnonzero(moved)
+        root[at, place], advance[at, place] = address[shard[at]], moved[at]
+    return replace(calls, root=root, advance=advance)
 
 
 def _alike(at: IntArray, *columns: IntArray) -> Iterator[tuple[IntArray, list[int]]]:
@@ -130,7 +146,13 @@ def run_calls(plan: Plan, program: Program, address: IntArray) -> Calls:
         for kernel, maker in makers.items():
             yield from maker(operands, np.flatnonzero(runs.kernel == kernel))
 
-    return _collect(runs.step, runs.tile, groups())
+    return _moving(
+        _collect(runs.step, runs.tile, groups()),
+        address,
+        (runs.output, runs.output_advance),
+        (runs.input0, runs.input0_advance),
+        (runs.input1, runs.input1_advance),
+    )
 
 
 def _matmul(of: _Operands, at: IntArray) -> Iterator[Group]:
@@ -236,6 +258,7 @@ def copy_calls(program: Program, address: IntArray) -> Calls:
     strided = copies.count > 1
     odd = (source | destination | copies.size_bytes) % ITEM_BYTES > 0
     odd |= strided & ((copies.source_stride | copies.destination_stride) % ITEM_BYTES > 0)
+    odd |= (copies.source_advance | copies.destination_advance) % ITEM_BYTES > 0
     rows = np.where(odd, copies.count, 1)
     of = np.repeat(np.arange(len(copies)), rows)
     row = np.arange(len(of)) - np.repeat(np.cumsum(rows) - rows, rows)
@@ -265,4 +288,9 @@ def copy_calls(program: Program, address: IntArray) -> Calls:
                 columns = (destination, source, *scalars)
                 yield at, name, tuple(column[at] for column in columns)
 
-    return _collect(copies.step[of], copies.tile[of], groups())
+    return _moving(
+        _collect(copies.step[of], copies.tile[of], groups()),
+        address,
+        (copies.destination[of], copies.destination_advance[of]),
+        (copies.source[of], copies.source_advance[of]),
+    )

@@ -23,6 +23,8 @@ TILE_PROGRAM = "generated tile program"
 """Name of the region of each tile's program (package.md 1.2)."""
 EXCHANGE_ROW = "exchange row"
 """Name of the regions of rows (package.md 1.2)."""
+PATCH_TABLE = "exchange row patches"
+"""Name of the regions of what the words of a row are in each iteration of a repeat."""
 
 
 def tile_programs(package: Package) -> dict[int, range]:

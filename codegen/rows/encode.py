@@ -72,7 +72,7 @@ def encode_rows(problem: Problem, solution: Solution, *, iteration: int = 0) -> 
         at = int(solution.start.argmin())
         found = f"a message that starts at event {solution.start[at]}, expected 0 or later"
         raise CheckError(f"rows of {problem.name}", (("E1", f"transfer {at}: {found}"),))
-    addresses = (problem.source_address[:, iteration], problem.destination_address)
+    addresses = (problem.source_address, problem.destination_address)
     largest = max(int(column.max(initial=0)) for column in addresses)
     if largest >= _ADDRESSES:
         found = f"found address {largest:#x}, expected below {_ADDRESSES:#x}"

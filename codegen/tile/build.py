@@ -13,7 +13,7 @@ from ipuopt.codegen.isa import WordArray
 from ipuopt.codegen.link import Library
 from ipuopt.codegen.package import EntryPoint, Package, Region, TileImage
 from ipuopt.codegen.package.check import LOAD_START
-from ipuopt.codegen.package.listing import EXCHANGE_ROW, TILE_PROGRAM
+from ipuopt.codegen.package.listing import EXCHANGE_ROW, PATCH_TABLE, TILE_PROGRAM
 from ipuopt.codegen.runtime import COMPLETION
 from ipuopt.codegen.tile.bindings import Tensors, bindings_of, completion
 from ipuopt.codegen.tile.code import Code, code_of
@@ -60,7 +60,8 @@ def build_package(
     ------
     InputError
         If data lie where code has to, objects cannot be linked, or code, rows and host tables of a
-        tile do not fit below its data, with tile and bytes.
+        tile do not fit below its data, with tile and bytes; if the operands of a repeat need too
+        many pointers.
     CheckError
         If a schedule cannot be encoded.
     """
@@ -174,7 +175,7 @@ def _unplaced(work: Work, code: Code) -> Addresses:
     """Addresses that make programs of the right length."""
     rows = np.zeros((len(work.rows), TILES), np.int64)
     host: dict[Place, tuple[int, int]] = defaultdict(lambda: (0, 0))
-    return Addresses(code.runtime.symbols, code.kernels, rows, host, HIGH)
+    return Addresses(code.runtime.symbols, code.kernels, code.program, rows, rows, host, HIGH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,35 +184,44 @@ class Filled:
 
     Attributes
     ----------
-    rows
-        By phase.
+    rows, tables
+        By phase; tables where words of the row are patched.
     host
         Descriptor and code of each part, by section and batch.
     """
 
     rows: dict[int, Span]
+    tables: dict[int, Span]
     host: dict[tuple[int, int], tuple[int, Span]]
 
 
 def fill(shared: Arrangement, room: Room) -> Filled:
-    """Rows first, then code and tables of the host.
+    """Rows first, each with its patches, then code and tables of the host.
 
     Raises
     ------
     RoomError
-        If they do not fit.
+        If they do not fit; of rows with the step.
     """
     work, tile = shared.work, room.tile
     logical = int(np.flatnonzero(PHYSICAL == tile)[0])
 
-    def put(words: WordArray) -> Span:
-        return room.place(words), WORD_BYTES * len(words)
+    def put(words: WordArray, *, shared: bool = True) -> Span:
+        return room.place(words, shared=shared), WORD_BYTES * len(words)
 
-    rows = {
-        phase: put(encoded.row(logical))
-        for phase, encoded in enumerate(work.rows)
-        if logical < len(encoded.done) and encoded.done[logical] > 0
-    }
+    rows, tables = {}, {}
+    for phase, (encoded, patches) in enumerate(zip(work.rows, work.patches, strict=True)):
+        if logical >= len(encoded.done) or encoded.done[logical] == 0:
+            continue
+        values = patches.values[patches.of_tile(logical)].ravel()
+        try:
+            rows[phase] = put(encoded.row(logical), shared=not len(values))
+            if len(values):
+                tables[phase] = put(values)
+        except RoomError as error:
+            step = work.built.program.phases[phase]
+            name = work.built.program.steps[step].name
+            raise RoomError(f"step {step} {name}, {error}") from None
     host = {}
     for section, batches in enumerate(work.sections):
         for number, batch in enumerate(batches):
@@ -223,7 +233,7 @@ def fill(shared: Arrangement, room: Room) -> Filled:
             counts = part.copy_words | len(part.packets) << 24
             table = room.place(words_of(part.destination, counts, packets))
             host[section, number] = table, body
-    return Filled(rows, host)
+    return Filled(rows, tables, host)
 
 
 def _placed(shared: Arrangement, rooms: Sequence[Room]) -> tuple[Addresses, list[Region]]:
@@ -236,9 +246,12 @@ def _placed(shared: Arrangement, rooms: Sequence[Room]) -> tuple[Addresses, list
         return regions.setdefault((tile, span[0], name), Region(tile, *span, name)).address
 
     rows = np.full((len(work.rows), TILES), code.runtime.symbols["idle_row"])
+    tables = np.zeros_like(rows)
     for phase, encoded in enumerate(work.rows):
         for tile in PHYSICAL[np.flatnonzero(encoded.done > 0)].tolist():
             rows[phase, tile] = told(tile, filled[tile].rows[phase], EXCHANGE_ROW)
+            if phase in filled[tile].tables:
+                tables[phase, tile] = told(tile, filled[tile].tables[phase], PATCH_TABLE)
     host: dict[Place, tuple[int, int]] = {}
     for section, batches in enumerate(work.sections):
         for number, batch in enumerate(batches):
@@ -246,4 +259,5 @@ def _placed(shared: Arrangement, rooms: Sequence[Room]) -> tuple[Addresses, list
                 table, body = filled[tile].host[section, number]
                 host[section, number, tile] = table, told(tile, body, _HOST_REGION)
     symbols = code.runtime.symbols
-    return Addresses(symbols, code.kernels, rows, host, shared.sampled), list(regions.values())
+    at = Addresses(symbols, code.kernels, code.program, rows, tables, host, shared.sampled)
+    return at, list(regions.values())

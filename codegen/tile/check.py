@@ -5,7 +5,9 @@ label      rule
 =========  ===========================================================================================
 rule       every rule of the format holds, and every one of a loader (package.md 1.1)
 program    every tile has one tile program; it calls symbols and exchange rows, and a row a phase
-rows       the rows of a phase, decoded, are its schedule
+repeat     the loops of a tile program are the repeats, with their iterations and phases; a patch
+           changes a word of the next row, by a table of one value an iteration
+rows       the rows of a phase, decoded, are its schedule; in a repeat those of every iteration
 element    no transfer of a tile touches an element of a row that the tile executes, or of the bytes
            fetched behind it (ipu21.md 2)
 code       code lies in executable memory off the host's window, rows at multiples of 8, and no
@@ -18,22 +20,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from ipuopt.codegen.isa import INSTRUCTIONS, WordArray
-from ipuopt.codegen.package import Package, Slices, TileImage, load_violations, violations
+from ipuopt.codegen.package import Package, TileImage, load_violations, violations
 from ipuopt.codegen.package.listing import EXCHANGE_ROW, EXECUTE, tile_programs
 from ipuopt.codegen.phases import exchange_problem, phase_slice
 from ipuopt.codegen.rows import Rows, decode_rows, rebuild
 from ipuopt.codegen.runtime import PREFIX
+from ipuopt.codegen.tile.check_data import Violation, check_data
+from ipuopt.codegen.tile.check_repeats import Patch, patches_in
 from ipuopt.errors import InputError
 from ipuopt.layout import IntArray
 from ipuopt.models.exchange import Problem
-from ipuopt.plan import Origin
-from ipuopt.program import Role
 from ipuopt.result import Built
 from ipuopt.target.constants import TILES, WORD_BYTES
 from ipuopt.target.fabric import PHYSICAL
@@ -45,7 +48,6 @@ from ipuopt.target.memory import (
     element_range,
 )
 
-Violation = tuple[str, str]
 _CALL = INSTRUCTIONS["call"]
 _RETURN = 10
 _ROW_ALIGNMENT = 8
@@ -54,10 +56,14 @@ _ROW_ALIGNMENT = 8
 
 @dataclass(frozen=True, slots=True)
 class _Executed:
-    """Rows that the logical tiles of a program execute, shape ``(tiles, phases)``: address and bytes."""
+    """Rows that the logical tiles of a program execute, shape ``(tiles, phases)``: address and bytes.
+
+    And the words of them that repeats change, by phase and tile.
+    """
 
     address: IntArray
     size: IntArray
+    patches: dict[tuple[int, int], list[Patch]]
 
 
 def check_package(built: Built, package: Package) -> tuple[Violation, ...]:
@@ -80,7 +86,7 @@ def check_package(built: Built, package: Package) -> tuple[Violation, ...]:
     absent = [tile for tile in PHYSICAL.tolist() if tile not in images]
     if absent:
         return (("program", f"tile {absent[0]}: found no image, expected one of every tile"),)
-    found = [*_code(built, images), *_data(built, package)]
+    found = [*_code(built, images), *check_data(built, package)]
     executed, wrong = _executed(built, package, images)
     found += wrong
     if executed is not None:
@@ -117,7 +123,8 @@ def _executed(
     programs = tile_programs(package)
     logical = {int(physical): tile for tile, physical in enumerate(PHYSICAL[: program.tiles])}
     shape = (program.tiles, len(program.phases))
-    executed = _Executed(np.zeros(shape, np.int64), np.zeros(shape, np.int64))
+    executed = _Executed(np.zeros(shape, np.int64), np.zeros(shape, np.int64), {})
+    patcher = symbols.get(PREFIX + "patch_word", -1)
     for tile, image in images.items():
         span = programs.get(tile, range(0))
         words = _words(image, span.start, len(span))
@@ -125,8 +132,8 @@ def _executed(
             found.append(("program", f"tile {tile}: found no tile program, expected one"))
             continue
         called = _called(words)
-        strange = [at for at in called if at not in known and at != idle and at not in spans[tile]]
-        rows = [at for at in called if at not in known]
+        strange = [at for at in called.values() if not {at} & (known | {idle} | spans[tile].keys())]
+        rows = [at for at in called.values() if at not in known]
         if strange or len(rows) != shape[1]:
             what = f"a call of {strange[0]:#x}" if strange else f"{len(rows)} calls of rows"
             right = "one of a symbol or a row" if strange else f"{shape[1]}, one a phase"
@@ -136,15 +143,33 @@ def _executed(
             executed.size[logical[tile]] = [spans[tile].get(at, WORD_BYTES) for at in rows]
         elif any(at != idle for at in rows):
             found.append(("program", f"tile {tile}: found a row, expected none of its own"))
+        if program.repeats and len(rows) == shape[1]:
+            places = np.array([place for place, at in called.items() if at not in known], np.int64)
+            read = partial(_words, image)
+            patches = patches_in(words, span.start, places, program, patcher, read)
+            if isinstance(patches, str):
+                found.append(("repeat", f"tile {tile}: {patches}"))
+                continue
+            for patch in patches:
+                row = rows[patch.phase]
+                inside = range(row, row + spans[tile].get(row, 0), WORD_BYTES)
+                if tile not in logical or patch.address not in inside:
+                    text = f"found a patch of {patch.address:#x}, expected it in the next row"
+                    found.append(("repeat", f"tile {tile}: {text}"))
+                else:
+                    held = executed.patches.setdefault((patch.phase, logical[tile]), [])
+                    held.append(patch)
     return None if found else executed, found
 
 
-def _called(words: WordArray) -> list[int]:
-    """Addresses that a tile program calls with $m10 as return, in order."""
-    calls = words[(words & np.uint32(_CALL.mask)) == _CALL.code].astype(np.int64)
-    register, address = (field.take([calls]) for field in _CALL.fields)
-    result: list[int] = (address[register == _RETURN] * _CALL.fields[1].scale).tolist()
-    return result
+def _called(words: WordArray) -> dict[int, int]:
+    """Addresses that a tile program calls with $m10 as return, by the place of the call, in order."""
+    place = np.flatnonzero((words & np.uint32(_CALL.mask)) == _CALL.code)
+    register, address = (field.take([words[place].astype(np.int64)]) for field in _CALL.fields)
+    mine = register == _RETURN
+    return dict(
+        zip(place[mine].tolist(), (address[mine] * _CALL.fields[1].scale).tolist(), strict=True)
+    )
 
 
 def _rows(
@@ -163,22 +188,39 @@ def _rows(
             yield "code", f"{problem.name}: {text}, expected a multiple of {_ROW_ALIGNMENT}"
         parts.append(words)
     bounds = np.cumsum([0, *map(len, parts)])
+    words, values = np.concatenate(parts), {}
+    for tile in range(len(parts)):
+        for patch in executed.patches.get((phase, tile), ()):
+            within = (patch.address - executed.address[tile, phase]) // WORD_BYTES
+            values[int(bounds[tile] + within)] = patch.values
+    addresses = problem.source_address.shape[1]
+    for iteration in range(max(addresses, *map(len, values.values()), 1)):
+        for place, table in values.items():
+            words[place] = table[iteration]
+        wrong = tuple(_of_iteration(built, problem, phase, iteration % addresses, words, bounds))
+        if wrong:
+            where = f" in iteration {iteration}" if addresses > 1 or values else ""
+            yield from (("rows", f"{problem.name}{where}: {text}") for text in wrong)
+            return
+
+
+def _of_iteration(
+    built: Built, problem: Problem, phase: int, iteration: int, words: WordArray, bounds: IntArray
+) -> Iterator[str]:
+    """What the rows of a phase do otherwise than its schedule says."""
     try:
-        rows = Rows(np.concatenate(parts), bounds, np.zeros(len(parts), np.int64))
-        events = decode_rows(rows)
-        solution = rebuild(problem, events)
+        events = decode_rows(Rows(words, bounds, np.zeros(len(bounds) - 1, np.int64)))
+        solution = rebuild(problem, events, iteration=iteration)
     except InputError as error:
-        yield "rows", f"{problem.name}: {error}"
+        yield str(error)
         return
     start = built.start[phase_slice(built.program, built.program.phases[phase])]
     for at in _moved(problem, start, solution.start):
-        found = f"found transfer {at} at event {solution.start[at]}"
-        yield "rows", f"{problem.name}: {found}, expected {start[at]}"
+        yield f"found transfer {at} at event {solution.start[at]}, expected {start[at]}"
         break
     longest = int(events.done.max(initial=0))
     if longest != built.horizon[phase]:
-        found = f"found the last row ending at event {longest}"
-        yield "rows", f"{problem.name}: {found}, expected {built.horizon[phase]}"
+        yield f"found the last row ending at event {longest}, expected {built.horizon[phase]}"
 
 
 def _moved(problem: Problem, planned: IntArray, carried: IntArray) -> Iterator[int]:
@@ -189,7 +231,7 @@ def _moved(problem: Problem, planned: IntArray, carried: IntArray) -> Iterator[i
         receivers = zip(
             problem.destination_tile[part], problem.destination_address[part], strict=True
         )
-        columns = (problem.source[at], problem.source_address[at, 0], problem.words[at])
+        columns = (problem.source[at], *problem.source_address[at, :2], problem.words[at])
         groups.setdefault((*columns, *sorted(receivers)), []).append(at)
     for equal in groups.values():
         if sorted(planned[equal].tolist()) != sorted(carried[equal].tolist()):
@@ -199,10 +241,11 @@ def _moved(problem: Problem, planned: IntArray, carried: IntArray) -> Iterator[i
 def _elements(problem: Problem, phase: int, executed: _Executed) -> Iterator[Violation]:
     address, size = executed.address[:, phase], executed.size[:, phase]
     first, last = element_range(address, size + LOOKAHEAD)
-    receivers = np.diff(problem.destination_start)
-    words = np.repeat(problem.words, receivers)
+    words = np.repeat(problem.words, np.diff(problem.destination_start))
+    sent = problem.source_address.T.ravel()
+    turns = problem.source_address.shape[1]
     for what, tile, where, count in (
-        ("sends from", problem.source, problem.source_address[:, 0], problem.words),
+        ("sends from", np.tile(problem.source, turns), sent, np.tile(problem.words, turns)),
         ("receives at", problem.destination_tile, problem.destination_address, words),
     ):
         low, high = element_range(where, count * WORD_BYTES)
@@ -233,45 +276,3 @@ def _code(built: Built, images: dict[int, TileImage]) -> Iterator[Violation]:
 
 def _executable(start: int, stop: int) -> bool:
     return stop <= HOST_WINDOW[0] or (start >= RUNTIME_END and stop <= EXECUTABLE_END - LOOKAHEAD)
-
-
-def _data(built: Built, package: Package) -> Iterator[Violation]:
-    groups = (
-        ("input", package.inputs, lambda value: value.origin is Origin.INPUT),
-        ("weight", package.weights, lambda value: value.origin is Origin.PARAMETER),
-        ("output", package.outputs, lambda value: value.is_output),
-    )
-    for kind, bindings, wanted in groups:
-        held = {binding.name: binding.slices for binding in bindings}
-        for number, value in enumerate(built.plan.values):
-            if not wanted(value):
-                continue
-            where = f"{kind} {value.name!r}"
-            if value.name not in held:
-                yield "data", f"{where}: found no such tensor, expected it"
-                continue
-            wrong = _misplaced(built, number, value.element_bytes, held[value.name])
-            if wrong is not None:
-                yield "data", f"{where}: {wrong}"
-
-
-def _misplaced(built: Built, number: int, element_bytes: int, slices: Slices) -> str | None:
-    shards = built.program.shards
-    at = np.flatnonzero((shards.value == number) & (shards.role == Role.VALUE))
-    if len(slices) != len(at):
-        return f"found {len(slices)} slices, expected {len(at)}"
-    rows = shards.row_stop[at] - shards.row_start[at]
-    least = rows * (shards.column_stop[at] - shards.column_start[at]) * element_bytes
-    size = slices.size.astype(np.int64)
-    expected = (PHYSICAL[shards.tile[at]], built.address[at], np.cumsum(size) - size)
-    found = (slices.tile, slices.address, slices.file_offset)
-    for name, one, other in zip(("tile", "address", "file offset"), found, expected, strict=True):
-        differs = one.astype(np.int64) != other
-        if differs.any():
-            place = int(np.argmax(differs))
-            return f"found slice {place} with {name} {one[place]}, expected {other[place]}"
-    short = (size < least) | (size >= least + WORD_BYTES)
-    if short.any():
-        place = int(np.argmax(short))
-        return f"found slice {place} of {size[place]} bytes, expected {least[place]} in whole words"
-    return None

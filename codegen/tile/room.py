@@ -128,8 +128,13 @@ class Room:
                 found = f"{len(content)} bytes of code from {start:#x}"
                 raise RoomError(f"tile {tile}: found {found}, expected at most {stop - start}")
 
-    def place(self, words: WordArray) -> int:
+    def place(self, words: WordArray, *, shared: bool = True) -> int:
         """Address of words that are put where there is room; equal ones are put once.
+
+        Parameters
+        ----------
+        shared
+            Whether they may be the same as equal ones: not where the program changes them.
 
         Raises
         ------
@@ -138,14 +143,15 @@ class Room:
         """
         content = words.astype("<u4").tobytes()
         known = self._known.get(content)
-        if known is not None:
+        if shared and known is not None:
             return known
         for start, stop, part in self._parts:
             address = round_up(start + len(part), ALIGNMENT)
             if address + len(content) <= stop:
                 part.extend(bytes(address - start - len(part)))
                 part.extend(content)
-                self._known[content] = address
+                if shared:
+                    self._known[content] = address
                 return address
         used = sum(len(part) for _, _, part in self._parts)
         room = sum(stop - start for start, stop, _ in self._parts)

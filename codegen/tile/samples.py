@@ -1,7 +1,7 @@
 """Cycle samples: before which steps a tile takes them, and what a profile says of the steps.
 
 A tile takes sample i at the start of its step i and a last one behind its last step (``package.md`` 1.3,
-3.3). Steps are phases, and consecutive calls of one kernel for one step of the program.
+3.3). Steps are phases, repeats, and consecutive calls of one kernel for one step of the program.
 """
 
 from __future__ import annotations
@@ -29,8 +29,12 @@ def samples_of(work: Work) -> Samples:
     number, position = np.zeros((2, TILES), np.int64)
     tiles = PHYSICAL[: program.tiles]
     taken = []
+    one: Taken | None
     for step, kind in enumerate(one.kind for one in program.steps):
-        if kind is StepKind.PHASE:
+        repeat = program.repeat_of(step)
+        if repeat is not None and step > repeat.first:
+            one = None
+        elif repeat is not None or kind is StepKind.PHASE:
             one = Taken(tiles, number[tiles], position[tiles], 0 * tiles, 0 * tiles + 1)
             number[tiles] += 1
             position[tiles] += 1
@@ -75,15 +79,22 @@ def plans(work: Work, samples: Samples | None) -> tuple[ProfilePlan, ...]:
 
 
 def _steps(work: Work, samples: Samples) -> Iterator[tuple[int, Step]]:
-    phase = 0
+    program = work.built.program
     logical = np.argsort(PHYSICAL)
-    for number, (one, taken) in enumerate(
-        zip(work.built.program.steps, samples.taken, strict=True)
-    ):
+    for number, (one, taken) in enumerate(zip(program.steps, samples.taken, strict=True)):
+        if taken is None:
+            continue
         operation, reason = f"operation.{one.plan_step}", (("reason", one.name),)
         columns = (taken.tile, taken.number, taken.position, taken.first, taken.count)
         rows = zip(*(column.tolist() for column in columns), strict=True)
+        repeat = program.repeat_of(number)
+        if repeat is not None:
+            metadata = (*reason, ("invocations", str(repeat.count)))
+            for tile, place, position, _, _ in rows:
+                yield tile, Step("compute", operation, "repeat", place, position, metadata=metadata)
+            continue
         if one.kind is StepKind.PHASE:
+            phase = program.phases.index(number)
             done = work.rows[phase].done
             for tile, place, _, _, _ in rows:
                 events = int(done[logical[tile]])
@@ -92,7 +103,6 @@ def _steps(work: Work, samples: Samples) -> Iterator[tuple[int, Step]]:
                     tile,
                     Step(kind, operation, name, place, EXCHANGE_PHASE + phase, 0, events, reason),
                 )
-            phase += 1
             continue
         calls = work.calls(one.kind)
         symbols = calls.symbol[calls.of_step(number)].tolist()

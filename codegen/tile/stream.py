@@ -6,22 +6,29 @@ import numpy as np
 
 from ipuopt.codegen.isa import INSTRUCTIONS, WordArray, encode
 from ipuopt.layout import IntArray
+from ipuopt.target.constants import WORD_BYTES
 from ipuopt.target.fabric import BoolArray
 from ipuopt.target.registers import DOWN_COUNT, INCOMING_BASE, LOCAL, OUTGOING_BASE, PHASES
 
-_FIRST = 2
-"""Register of the output; inputs and scalars follow (package.md 4.1)."""
+FIRST_REGISTER = 2
+"""Of the output; inputs and scalars follow (package.md 4.1)."""
 _ARGUMENTS = range(2, 9)
 """How many a call may have: the output, and 1 to 7 others (package.md 3.3)."""
 _IMMEDIATE_BITS, _LOW_BITS = 20, 12
-_RETURN, _BARRIER_RETURN, _HOST_RETURN = 10, 7, 9
+_RETURN, _BARRIER_RETURN, HELPER_RETURN = 10, 7, 9
+_MOST_ADDED = 32767
+STACK, ZERO = 11, 15
+"""Registers of the supervisor's stack pointer, and the one that reads as zero."""
+FIRST_POINTER = 1
+"""Word of a repeat's frame; word 0 holds the iterations that are left (package.md 3.3)."""
 
 
 class Stream:
-    """Words of tiles ``0..tiles - 1``; what is added later runs later."""
+    """Words of tiles ``0..tiles - 1`` from an address on; what is added later runs later."""
 
-    def __init__(self, tiles: int) -> None:
+    def __init__(self, tiles: int, address: int = 0) -> None:
         self._tiles = tiles
+        self._next = np.full(tiles, address)
         self._words: list[WordArray] = []
         self._tile: list[IntArray] = []
 
@@ -32,6 +39,11 @@ class Stream:
             used = np.ones(rows.shape, np.bool_)
         self._words.append(rows[used])
         self._tile.append(np.repeat(tile, used.sum(axis=1)))
+        np.add.at(self._next, tile, WORD_BYTES * used.sum(axis=1))
+
+    def here(self, tile: IntArray) -> IntArray:
+        """Address of the next word of each tile."""
+        return self._next[tile]
 
     def finish(self) -> tuple[WordArray, IntArray]:
         """All words by tile, and the first of each tile, shape ``(tiles + 1,)``."""
@@ -95,7 +107,7 @@ def add_samples(stream: Stream, tile: IntArray, address: IntArray | int, helper:
 def _sample(address: IntArray, helper: int) -> list[WordArray]:
     call = INSTRUCTIONS["call"].encode_many(_RETURN, helper)
     return [
-        INSTRUCTIONS["setzi"].encode_many(_FIRST, address),
+        INSTRUCTIONS["setzi"].encode_many(FIRST_REGISTER, address),
         np.broadcast_to(call, len(address)),
     ]
 
@@ -107,6 +119,7 @@ def add_calls(
     count: IntArray,
     address: IntArray,
     sampled: tuple[IntArray, int] | None = None,
+    pointer: IntArray | None = None,
 ) -> None:
     """Kernel calls, in their order on each tile (package.md 3.3).
 
@@ -116,6 +129,8 @@ def add_calls(
         Values for $m2 and on, shape ``(calls, 8)``, and how many are used.
     address
         Of each call's kernel.
+    pointer
+        Pointers that arguments follow, which are offsets from them then; negative for none.
     sampled
         Where the cycle sample before each call goes, negative for none, and the helper's address.
 
@@ -135,27 +150,57 @@ def add_calls(
     for place in range(arguments.shape[1]):
         value, there = arguments[:, place], place < count
         large = value >> _IMMEDIATE_BITS > 0
-        register = _FIRST + place
+        register = FIRST_REGISTER + place
         # Larger values than an immediate holds: the upper bits, moved, and the rest (ipu21.md 4).
         start = np.where(large, value >> _LOW_BITS, value)
+        follows = np.zeros(len(tile), np.bool_) if pointer is None else pointer[:, place] >= 0
+        fixed = there & ~follows
         words += [
             INSTRUCTIONS["setzi"].encode_many(register, start),
             INSTRUCTIONS["shl"].encode_many(register, register, np.full(len(tile), _LOW_BITS)),
             INSTRUCTIONS["add"].encode_many(register, register, value & ((1 << _LOW_BITS) - 1)),
         ]
-        used += [there, there & large, there & large]
+        used += [fixed, fixed & large, fixed & large]
+        if pointer is not None and follows.any():
+            number = np.maximum(pointer[:, place], 0)
+            words.append(frame_word("ld32", register, FIRST_POINTER + number))
+            used.append(follows)
+            added = additions(register, np.where(follows, value, 0))
+            words += [word for word, _ in added]
+            used += [needed & follows for _, needed in added]
     words.append(INSTRUCTIONS["call"].encode_many(_RETURN, address))
     used.append(np.ones(len(tile), np.bool_))
     stream.add(tile, np.stack(words, axis=1), np.stack(used, axis=1))
 
 
+def frame_word(access: str, register: int, place: IntArray | int) -> WordArray:
+    """A load or store of words of a repeat's frame (package.md 3.3)."""
+    return INSTRUCTIONS[access].encode_many(register, STACK, ZERO, place)
+
+
+def additions(register: int, value: IntArray) -> list[tuple[WordArray, BoolArray]]:
+    """Words that add values of 0 and more to a register, and which of them each value needs.
+
+    Values that an immediate does not hold are split; there is one addition at least (package.md 3.3).
+    """
+    result: list[tuple[WordArray, BoolArray]] = []
+    left = value
+    while True:
+        now = np.minimum(left, _MOST_ADDED)
+        needed = np.ones(len(value), np.bool_) if not result else now > 0
+        result.append((INSTRUCTIONS["add"].encode_many(register, register, now), needed))
+        left = left - now
+        if not left.any():
+            return result
+
+
 def add_host(stream: Stream, tile: IntArray, values: IntArray, helper: int) -> None:
     """Calls of a host helper with values for $m2 and on, shape ``(tiles, n)`` (package.md 3.4)."""
     words = [
-        INSTRUCTIONS["setzi"].encode_many(_FIRST + place, values[:, place])
+        INSTRUCTIONS["setzi"].encode_many(FIRST_REGISTER + place, values[:, place])
         for place in range(values.shape[1])
     ]
-    call = INSTRUCTIONS["call"].encode_many(_HOST_RETURN, helper)
+    call = INSTRUCTIONS["call"].encode_many(HELPER_RETURN, helper)
     words.append(np.broadcast_to(call, len(tile)))
     stream.add(tile, np.stack(words, axis=1))
 

@@ -76,7 +76,7 @@ def support_ends(
         :data:`~ipuopt.target.memory.SUPPORT_END` where code, rows and host tables fit between the
         data as they lie; None if those of some tile do not fit below any data.
     """
-    if _ample(built, library):
+    if not built.program.repeats and _ample(built, library):
         return np.full(built.program.tiles, SUPPORT_END)
     parts = parts_of(built, library, profile=profile)
     best = None
@@ -90,7 +90,7 @@ def support_ends(
 
 
 def _ample(built: Built, library: Library | None) -> bool:
-    """Whether an estimate on the safe side stays below what all tiles have.
+    """Whether an estimate on the safe side stays below what all tiles have, without any repeats.
 
     Rows are taken for twice their least size, calls of kernels for eight words, pieces of tensors
     that the host moves for sixty-four (package.md 3.3, 3.4). All sections of the objects count, and
