@@ -77,7 +77,9 @@ def assign(
 
         files = solution_file.names(problem, output)
         solution_file.check_outputs(*files, force=force)
-        overdue: Overdue[Answer] = Overdue(started, options.time_limit_s)
+        overdue: Overdue[Answer] = Overdue(
+            started, options.time_limit_s, "before any solution was found"
+        )
         watch = Watch(interrupts.requested, options.memory_limit_bytes)
         limits = limits_of(options, shown.events(watch), started, kept=KEPT)
 

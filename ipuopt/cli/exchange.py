@@ -97,7 +97,9 @@ def exchange(
         file = output or Path(schedule_name(snapshot))
         check_schedule_output(file, force=force)
         _check_rows(rows)
-        overdue: Overdue[tuple[Snapshot, Sequence[Answer]]] = Overdue(started, options.time_limit_s)
+        overdue: Overdue[tuple[Snapshot, Sequence[Answer]]] = Overdue(
+            started, options.time_limit_s, "before all phases had a schedule"
+        )
         watch = Watch(interrupts.requested, options.memory_limit_bytes)
         workers = Workers(options.threads, options.cluster)
 

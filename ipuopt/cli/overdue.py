@@ -49,7 +49,7 @@ class Overdue(Generic[T]):
         self,
         started: float,
         time_limit_s: float | None,
-        missing: str = NO_PROGRAM,
+        missing: str,
     ) -> None:
         self.result: T | None = None
         self._missing = missing

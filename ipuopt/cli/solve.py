@@ -16,7 +16,7 @@ from ipuopt.cli.exit_codes import code_of_search
 from ipuopt.cli.flags import output_options, solve_options
 from ipuopt.cli.interrupts import Interrupts
 from ipuopt.cli.logs import logging_options
-from ipuopt.cli.overdue import INTERRUPTED, Overdue, end_process
+from ipuopt.cli.overdue import INTERRUPTED, NO_PROGRAM, Overdue, end_process
 from ipuopt.cli.package_file import (
     Written,
     kernels_option,
@@ -96,7 +96,7 @@ def solve(
         library = read_kernels(kernels)
         package = partial(write_package_of, library=library, profile=profile)
         options = options_of(settings)
-        overdue: Overdue[Result] = Overdue(started, options.time_limit_s)
+        overdue: Overdue[Result] = Overdue(started, options.time_limit_s, NO_PROGRAM)
         events = replace(shown.events(interrupts.requested), on_result=overdue.keep)
 
         def work() -> Result:
