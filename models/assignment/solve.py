@@ -26,6 +26,9 @@ from ipuopt.report import SolveReport, SolveStatus
 FIRST_SHARE = 0.3
 """Part of the time in which only the bound is raised: the search needs its prices."""
 
+FIRST_S = 40.0
+"""Seconds of that at most where the bound can be raised beside the search."""
+
 CELLS_PER_S = 1.5e8
 """Cells that passes of a repeatable run visit in a second, on a slow machine."""
 
@@ -127,7 +130,9 @@ def _bound_and_search(run: Run, left: Presolved, backend: str) -> None:
     begin = time.monotonic()
     passes = _passes(limits, graph)
     first = max(1, int(FIRST_SHARE * passes))
-    until = begin + (0.05 if small else FIRST_SHARE) * limits.remaining_s()
+    beside = limits.threads > 1 and not limits.deterministic
+    seconds = (0.05 if small else FIRST_SHARE) * limits.remaining_s()
+    until = begin + (min(seconds, FIRST_S) if beside else seconds)
     _ascend(run, ascent, first if limits.deterministic else passes, until)
     ascent.return_to_best()
     rounds = Rounds(run, left, searchable, ascent)
@@ -137,7 +142,7 @@ def _bound_and_search(run: Run, left: Presolved, backend: str) -> None:
         if run.done():
             return
     deadline = limits.deadline
-    if limits.threads > 1 and not limits.deterministic:  # each steers by what the other finds
+    if beside:  # each steers by what the other finds
         other = threading.Thread(
             target=_ascend, args=(run, ascent, passes - first, deadline), daemon=True
         )
