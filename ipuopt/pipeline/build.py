@@ -232,7 +232,7 @@ def _problem(placed: Placed, phase: int) -> exchange.Problem:
 def _assembled(placed: Placed, done: Sequence[Scheduled]) -> Complete:
     """Put the checked schedules of all phases together."""
     starts = [phase.solution.start for phase in done]
-    horizon = [phase.report.objective for phase in done]
+    horizon = [phase.horizon for phase in done]
     built = Built(
         plan=placed.plan,
         program=placed.program,

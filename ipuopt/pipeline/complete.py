@@ -38,7 +38,7 @@ class Complete:
         built, reports = self.built, list(self.reports)
         start, horizon = built.start.copy(), built.horizon.copy()
         start[phase_slice(built.program, built.program.phases[phase])] = found.solution.start
-        horizon[phase] = exchange.horizon(self.problem(phase), found.solution)
+        horizon[phase] = found.horizon
         reports[1 + phase] = found.report
         return Complete(built=replace(built, start=start, horizon=horizon), reports=tuple(reports))
 

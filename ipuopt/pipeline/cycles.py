@@ -126,11 +126,11 @@ def _in_order(ledger: Ledger, tiles: int, expected: IntArray) -> IntArray:
 
 
 def _by_purpose(built: Built, runs: Calls, ledger: Ledger) -> tuple[KernelCycles, ...]:
-    times, table = built.program.times, built.program.runs
-    copies = built.program.copies
+    times, copies = built.program.times, built.program.copies
     program = {COPY: int((copies.cycles * times[copies.step]).sum())}
+    spent = built.program.runs.cycles * times[built.program.runs.step]
     for symbol, name in enumerate(runs.names):
-        cycles = int((table.cycles * times[table.step])[runs.symbol == symbol].sum())
+        cycles = int(spent[runs.symbol == symbol].sum())
         program[purpose(name)] = program.get(purpose(name), 0) + cycles
     calls, device = dict.fromkeys(program, 0), dict.fromkeys(program, 0)
     for name, cycles in zip(ledger.name, ledger.cycles, strict=True):

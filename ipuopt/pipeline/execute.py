@@ -183,9 +183,9 @@ def _simulated(
     if len(counted) != len(executed):
         found = f"{path}: found {len(counted)} phases in the package"
         raise InputError(f"{found}, expected {len(executed)} as in the program")
-    phases = []
+    phases, numbers = [], np.array(counted)
     for step, events in zip(program.phases, built.horizon.tolist(), strict=True):
-        taken = np.array(counted)[executed == step].tolist()
+        taken = numbers[executed == step].tolist()
         other = next((number for number in taken if number != events), events)
         phases.append(PhaseCycles(program.steps[step].name, events, other))
     cycles = compare_cycles(built, counted, ledger)

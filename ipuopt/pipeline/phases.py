@@ -17,6 +17,12 @@ class Scheduled:
     solution: exchange.Solution
     report: SolveReport
 
+    @property
+    def horizon(self) -> int:
+        """Events of the phase: the objective of a report that comes with a schedule."""
+        assert self.report.objective is not None
+        return self.report.objective
+
 
 def scheduled(
     problem: exchange.Problem, solution: exchange.Solution, heuristic: int | None
@@ -47,11 +53,12 @@ def searched(problem: exchange.Problem, first: Scheduled, limits: Limits) -> Sch
 
 def _better(first: Scheduled, searched: Scheduled) -> Scheduled:
     """What the search found, unless it had less time than the first schedule needs to be better."""
-    horizon, report = first.report.objective, searched.report
-    if horizon is None or report.objective is None or report.objective <= horizon:
+    horizon = first.horizon
+    if searched.horizon <= horizon:
         return searched
-    status = status_of(horizon, report.bound)
-    return Scheduled(first.solution, replace(report, objective=horizon, status=status, terms={}))
+    status = status_of(horizon, searched.report.bound)
+    report = replace(searched.report, objective=horizon, status=status, terms={})
+    return Scheduled(first.solution, report)
 
 
 def _named(limits: Limits, name: str) -> Limits:
