@@ -86,14 +86,6 @@ def _moving(reading: Reading) -> Violations:
     )
 
 
-def _last(reading: Reading, table: Any, operand: str) -> IntArray:
-    """Offsets of an operand in the last iteration of its step."""
-    offset: IntArray = getattr(table, f"{operand}_offset")
-    advance: IntArray = getattr(table, f"{operand}_advance")
-    last: IntArray = offset + advance * (reading.program.times[table.step] - 1)
-    return last
-
-
 def _span(
     reading: Reading, what: str, shard: IntArray, offset: IntArray, size: IntArray
 ) -> Violations:
@@ -112,6 +104,26 @@ def _span(
     )
 
 
+def _operand(
+    reading: Reading,
+    what: str,
+    table: Any,
+    operand: str,
+    size: IntArray,
+    beyond: IntArray | int = 0,
+) -> Violations:
+    """The span of an operand, ``beyond`` its offset; in a repeat, in the last iteration too."""
+    shard = getattr(table, operand)
+    offset = getattr(table, f"{operand}_offset") + beyond
+    used = np.flatnonzero(shard >= 0)
+    found = _span(reading, f"{what} {operand}", shard[used], offset[used], size[used])
+    if reading.program.repeats:
+        advance = getattr(table, f"{operand}_advance")
+        last = offset + advance * (reading.program.times[table.step] - 1)
+        found += _span(reading, f"last {what} {operand}", shard[used], last[used], size[used])
+    return found
+
+
 def _on_tile(reading: Reading, what: str, tile: IntArray, shard: IntArray) -> Violations:
     return first_of(
         "L1",
@@ -124,12 +136,8 @@ def _runs(reading: Reading) -> Violations:
     runs = reading.program.runs
     found: Violations = ()
     for name in ("output", "input0", "input1"):
-        shard, offset = getattr(runs, name), getattr(runs, f"{name}_offset")
-        used = np.flatnonzero(shard >= 0)
-        found += _on_tile(reading, f"run {name}", runs.tile, shard)
-        found += _span(reading, f"run {name}", shard[used], offset[used], 0 * used)
-        last = _last(reading, runs, name)
-        found += _span(reading, f"last run {name}", shard[used], last[used], 0 * used)
+        found += _on_tile(reading, f"run {name}", runs.tile, getattr(runs, name))
+        found += _operand(reading, "run", runs, name, np.zeros_like(runs.tile))
     return found
 
 
@@ -142,14 +150,11 @@ def _copies(reading: Reading) -> Violations:
         lambda i: f"copy {i}: {count[i]} rows of {size[i]} bytes",
     )
     for side in ("source", "destination"):
-        shard, stride = getattr(copies, side), getattr(copies, f"{side}_stride")
-        offset = getattr(copies, f"{side}_offset")
+        shard, offset = getattr(copies, side), getattr(copies, f"{side}_offset")
         found += _on_tile(reading, f"copy {side}", copies.tile, shard)
         found += _span(reading, f"copy {side}", shard, offset, size)
-        rows = (count - 1) * stride
-        found += _span(reading, f"copy {side}", shard, offset + rows, size)
-        last = _last(reading, copies, side) + rows
-        found += _span(reading, f"last copy {side}", shard, last, size)
+        rows = (count - 1) * getattr(copies, f"{side}_stride")
+        found += _operand(reading, "copy", copies, side, size, rows)
     return found + first_of(
         "L1",
         np.minimum(copies.source_stride, copies.destination_stride) < size,
@@ -170,10 +175,7 @@ def _transfers(reading: Reading) -> Violations:
             (table.words < 1) | (table.words > MAX_WORDS),
             lambda i: f"transfer {i}: {table.words[i]} words, must be 1..{MAX_WORDS}",
         )
-        + _span(reading, "transfer source", table.source, table.source_offset, size)
-        + _span(
-            reading, "last transfer source", table.source, _last(reading, table, "source"), size
-        )
+        + _operand(reading, "transfer", table, "source", size)
         + _span(reading, "receiver", table.destination, table.destination_offset, size[transfer])
         + first_of(
             "L1",
