@@ -124,5 +124,4 @@ class Corrections:
         if self._space.links[edge].source == ORIGINAL:
             return part.value
         assert part.visit is not None and part.labels is not None
-        keys = [operand.key for operand in part.visit.operands]
-        return part.labels.operands[keys.index(key)]
+        return part.labels.operands[part.visit.place_of(key)]

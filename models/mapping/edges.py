@@ -99,7 +99,7 @@ def edges_of(
             groups = (buffer.choice.index, choice.index)
             layouts = tuple(np.arange(count) for count in table.cost.shape)
         else:
-            own = _number(graph, part, operand)
+            own = graph.number_of(part.visit, operand.key)
             stays = _tables(table, buffer.choice, choice, low, stays=True)
             gone = _joined(table, gone, stays)
             groups = (
@@ -115,13 +115,6 @@ def edges_of(
     return found
 
 
-def _number(graph: Graph, part: Part, operand: Operand) -> int:
-    """Number of an operation among the readers of a shared value."""
-    assert part.visit is not None
-    name = part.visit.operation.name
-    return [reader.operation for reader in graph.shared[operand.key]].index(name)
-
-
 def _buffers(
     parts: Sequence[Part],
     position: Mapping[Key, int],
@@ -134,12 +127,13 @@ def _buffers(
     found = [Buffer(node, ORIGINAL, parts[node].value, parts[node].until)]
     if operand.key not in graph.shared:
         return found
-    own = _number(graph, part, operand)
-    for number, reader in enumerate(graph.shared[operand.key][:own]):
+    assert part.visit is not None
+    own = graph.number_of(part.visit, operand.key)
+    for number, reader in enumerate(graph.readers[operand.key][:own]):
         node = position[reader.operation, False]
         visit, labels = parts[node].visit, parts[node].labels
         assert visit is not None and labels is not None
-        index = [other.key for other in visit.operands].index(operand.key)
+        index = visit.place_of(operand.key)
         kept = parts[node].reading(index)
         if kept is not None and (kept.until >= own).any():
             found.append(Buffer(node, number, labels.operands[index], kept.until))

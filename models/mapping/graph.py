@@ -53,6 +53,10 @@ class Visit:
     operands: tuple[Operand, ...]
     run: int
 
+    def place_of(self, key: Key) -> int:
+        """Position of the operand that reads a value."""
+        return [operand.key for operand in self.operands].index(key)
+
 
 @dataclass(frozen=True, slots=True)
 class Reader:
@@ -92,6 +96,10 @@ class Graph:
             for key, readers in self.readers.items()
             if len(readers) > 1 or key[0] in self.outputs
         }
+
+    def number_of(self, visit: Visit, key: Key) -> int:
+        """Number of an operation among the readers of a value."""
+        return [reader.operation for reader in self.readers[key]].index(visit.operation.name)
 
 
 def is_product(operation: Operation) -> bool:

@@ -82,9 +82,7 @@ def _stays(part: Part, graph: Graph) -> tuple[int, ...] | None:
 def _ways(operand: Operand, part: Part, graph: Graph, reach: int) -> list[Way]:
     """Ways to read an operand of a shared value."""
     assert part.visit is not None
-    readers = graph.shared[operand.key]
-    name = part.visit.operation.name
-    own = next(n for n, reader in enumerate(readers) if reader.operation == name)
+    readers, own = graph.readers[operand.key], graph.number_of(part.visit, operand.key)
     keeps = range(own, min(own + reach, len(readers) - 1) + 1)
     ways: list[Way] = []
     for source in (ORIGINAL, *range(max(0, own - reach), own)):

@@ -100,7 +100,7 @@ def _hold_shared(
     table: Timeline, operand: Operand, reading: Reading, graph: Graph, run: int, held: Held
 ) -> None:
     """Count what a reader of a shared value reads, and what it keeps for others."""
-    readers = graph.shared[operand.key]
+    readers = graph.readers[operand.key]
     loaded = reading.source == HOST
     held.where(loaded).hold(table, 0, run)
     _hold_made(table, operand.step, run, held.where((reading.mode == MADE) & ~loaded))
