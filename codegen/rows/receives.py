@@ -9,7 +9,7 @@ import numpy as np
 from ipuopt.codegen.rows.decode import FORMAT, POINTER, SOURCE, SOURCE64, Events
 from ipuopt.errors import InputError
 from ipuopt.models.exchange.problem import BoolArray, IntArray
-from ipuopt.target.fabric import PARTNER, PHYSICAL, ROW, direction, time_to_mux
+from ipuopt.target.fabric import LOGICAL, PARTNER, PHYSICAL, ROW, direction, time_to_mux
 from ipuopt.target.registers import NEUTRAL
 
 _EVENTS = 1 << 40
@@ -115,10 +115,9 @@ def _closed(controls: _Controls, opens: BoolArray, what: str) -> IntArray:
 
 
 def _logical(physical: IntArray, controls: _Controls) -> IntArray:
-    table = np.argsort(PHYSICAL)
-    found, bound = f"source {len(table)} or more", len(table)
+    found, bound = f"source {len(LOGICAL)} or more", len(LOGICAL)
     demand(physical >= bound, controls.tile, controls.event, f"a physical tile, found {found}")
-    return table[np.minimum(physical, bound - 1)]
+    return LOGICAL[np.minimum(physical, bound - 1)]
 
 
 def _used(controls: _Controls, keys: IntArray, right: str) -> None:

@@ -32,7 +32,7 @@ from ipuopt.codegen.tile.work import (
 from ipuopt.errors import InputError
 from ipuopt.result import Built
 from ipuopt.target.constants import TILES, WORD_BYTES
-from ipuopt.target.fabric import PHYSICAL
+from ipuopt.target.fabric import LOGICAL, PHYSICAL
 from ipuopt.target.memory import SUPPORT_END
 from ipuopt.versions import versions
 
@@ -142,7 +142,7 @@ def _arranged(parts: Parts, *, below: bool) -> Package:
     code, bindings = shared.code, shared.bindings
     rooms = [
         shared.room(tile, logical, parts.free[logical])
-        for tile, logical in enumerate(np.argsort(PHYSICAL).tolist())
+        for tile, logical in enumerate(LOGICAL.tolist())
     ]
     at, regions = _placed(shared, rooms)
     words, bounds = programs(shared.work, at, samples)
@@ -204,7 +204,7 @@ def fill(shared: Arrangement, room: Room) -> Filled:
         If they do not fit; of rows with the step.
     """
     work, tile = shared.work, room.tile
-    logical = int(np.flatnonzero(PHYSICAL == tile)[0])
+    logical = int(LOGICAL[tile])
 
     def put(words: WordArray, *, shared: bool = True) -> Span:
         return room.place(words, shared=shared), WORD_BYTES * len(words)

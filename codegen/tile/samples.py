@@ -17,7 +17,7 @@ from ipuopt.codegen.tile.work import Samples, Taken, Work
 from ipuopt.layout import IntArray
 from ipuopt.program import StepKind
 from ipuopt.target.constants import TILES, WORD_BYTES
-from ipuopt.target.fabric import PHYSICAL
+from ipuopt.target.fabric import LOGICAL, PHYSICAL
 
 EXCHANGE_PHASE = 0x80000000
 """Added to the number of an exchange phase (package.md 1.3)."""
@@ -80,7 +80,6 @@ def plans(work: Work, samples: Samples | None) -> tuple[ProfilePlan, ...]:
 
 def _steps(work: Work, samples: Samples) -> Iterator[tuple[int, Step]]:
     program = work.built.program
-    logical = np.argsort(PHYSICAL)
     for number, (one, taken) in enumerate(zip(program.steps, samples.taken, strict=True)):
         if taken is None:
             continue
@@ -97,7 +96,7 @@ def _steps(work: Work, samples: Samples) -> Iterator[tuple[int, Step]]:
             phase = program.phases.index(number)
             done = work.rows[phase].done
             for tile, place, _, _, _ in rows:
-                events = int(done[logical[tile]])
+                events = int(done[LOGICAL[tile]])
                 kind, name = ("exchange", "exchange") if events else ("synchronization", "sync")
                 yield (
                     tile,

@@ -7,7 +7,7 @@ executable elements that data leave empty, placement is told here how much more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -35,6 +35,8 @@ from ipuopt.target.memory import (
 
 _BELOW = (LOAD_START, HOST_WINDOW[0]), (RUNTIME_END, HIGH)
 """Ranges that no data limit."""
+_ENDS = range(SUPPORT_END + STANDARD_ELEMENT, EXECUTABLE_END + 1, STANDARD_ELEMENT)
+"""Where data may start instead."""
 _FIXED_WORDS = 1024
 """Runtime, jumps, phases and samples of a program, estimated."""
 
@@ -55,7 +57,7 @@ def least_ends(program: Program, address: IntArray) -> IntArray:
     for tile, needed in enumerate(least.tolist()):
         if needed > _bytes(free[tile]):
             ends[tile] = next(
-                end for end in _ends() if end == EXECUTABLE_END or needed <= _bytes(_until(end))
+                end for end in _ENDS if end == EXECUTABLE_END or needed <= _bytes(_until(end))
             )
     return ends
 
@@ -117,10 +119,6 @@ def _ample(built: Built, library: Library | None) -> bool:
     return needed <= _bytes(_until(SUPPORT_END))
 
 
-def _ends() -> Iterator[int]:
-    return iter(range(SUPPORT_END + STANDARD_ELEMENT, EXECUTABLE_END + 1, STANDARD_ELEMENT))
-
-
 def _until(end: int) -> tuple[Range, ...]:
     return ((HIGH, end - LOOKAHEAD),)
 
@@ -139,7 +137,7 @@ def _needed(parts: Parts, *, below: bool) -> IntArray | None:
     for tile in range(TILES):
         if _fits(arrangement, tile, parts.free[tile]):
             continue
-        larger = (end for end in _ends() if _fits(arrangement, tile, _until(end)))
+        larger = (end for end in _ENDS if _fits(arrangement, tile, _until(end)))
         end = next(larger, None)
         if end is None or tile >= len(ends):
             return None

@@ -15,7 +15,7 @@ from ipuopt.layout import IntArray
 from ipuopt.program import Program, StepKind
 from ipuopt.result import Built
 from ipuopt.target.constants import SYNC_CYCLES
-from ipuopt.target.fabric import PHYSICAL
+from ipuopt.target.fabric import LOGICAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _expected(built: Built, runs: Calls, copies: Calls) -> tuple[IntArray, IntAr
 
 def _in_order(ledger: Ledger, tiles: int, expected: IntArray) -> IntArray:
     """Places in the ledger, by logical tile and then in order of execution."""
-    logical = np.argsort(PHYSICAL)[np.array(ledger.tile, np.int64)]
+    logical = LOGICAL[np.array(ledger.tile, np.int64)]
     made = np.bincount(logical, minlength=tiles)
     wanted = np.bincount(expected, minlength=len(made))
     if (made != wanted).any():

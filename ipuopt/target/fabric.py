@@ -36,6 +36,8 @@ def _read_only(array: IntArray) -> IntArray:
 
 PHYSICAL: IntArray = _read_only(_physical_of_logical())
 """Physical number of each logical tile, shape ``(1472,)``; a permutation."""
+LOGICAL: IntArray = _read_only(np.argsort(PHYSICAL))
+"""Logical number of each physical tile, shape ``(1472,)``."""
 ROW: IntArray = _read_only(PHYSICAL // 64)
 """Row 0..22 of each logical tile, shape ``(1472,)``; late rows receive later."""
 PARTNER: IntArray = _read_only(np.arange(TILES, dtype=np.int64) ^ 1)
